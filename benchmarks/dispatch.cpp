@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "comm/record/record.h"
-#include "layers/registry.h"
 #include "layers/weathermixer.h"
 
 namespace {

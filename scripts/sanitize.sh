@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles one room with a sanitizer, links it with the others of a build that is there, and runs its tests: the
-# share of the sanitizers' work that fits into a few minutes. Every share has its day.
+# Compiles one or a few rooms with a sanitizer, links them with the others of a build that is there, and runs their
+# tests: the share of the sanitizers' work that fits into a few minutes. Every share has its day.
 #
 #   scripts/sanitize.sh [options] FOLDER    FOLDER: of a build with tests, such as build/test
 #

@@ -10,7 +10,7 @@
 #   --lint            also run scripts/check.sh: include directions, headers, format, clang-tidy
 #   --cuda auto|off   auto: also build the benchmarks and, where nvcc and cuBLAS are found, jigsaw-train-cuda and
 #                     the tests with label gpu, which then run where there is a GPU; off is the default
-#   --sanitize        also compiles one room with a sanitizer and runs its tests, each day another
+#   --sanitize        also compiles a few rooms with a sanitizer and runs their tests, each day others
 #                     (scripts/sanitize.sh), in three minutes at most
 #   --slurm           also installs SLURM, and tests scripts/slurm against one of its own; needs root
 #

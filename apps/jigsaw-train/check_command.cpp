@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/record/record.h"
-#include "comm/self/self.h"
 #include "commands.h"
 #include "kernels/cuda_context.h"
 #include "optim/optimizer.h"
@@ -60,8 +59,8 @@ void read_validation(OpenedRun& run, const Context& host) {
 /// The same data, read here, with the model of the first of `ranks` ranks, planned on shapes alone.
 void check_planned(Job& job, int ranks) {
   if (job.world.size() > 1) {
-    throw ConfigError(concat("command line: --ranks ", ranks, " plans for ranks that are not there; start ",
-                             ranks, " or one, not ", job.world.size()));
+    throw ConfigError(concat("command line: --ranks ", ranks, " plans a job of so many ranks; start ", ranks,
+                             " or one, not ", job.world.size()));
   }
   Context meta = Context::make_meta();
   const auto record = make_record_communicator(meta, 0, ranks);

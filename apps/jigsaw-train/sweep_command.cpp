@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <span>
 
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -248,9 +247,8 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
   std::cout << summary_text(sweep.space, rows) << std::flush;
   if (worst == ExitCode::kInternal)
-    throw Error(worst,
-                concat("runs of the sweep failed; what they said stands in output.txt of their folders in ",
-                       sweep.folder.string()));
+    throw Error(worst, concat("runs of the sweep failed; their output is in output.txt of their folders in ",
+                              sweep.folder.string()));
   return worst;
 }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 #include "base/progress_bar.h"
 #include "base/text.h"

@@ -67,8 +67,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
   /// Keeps memory for recorded work, in place of what was set aside before: what is free of it at once, the
   /// rest when arrays let go of it. Nothing: all is let go. @return  whether all of it is free.
   bool set_aside(const MemoryUse& use);
-  /// Until set_aside() is called again others get what is set aside, all of it, before the arena takes more
-  /// from its device.
+  /// From now on until the next set_aside(), others may be given all that is set aside, before the arena
+  /// takes more from its device.
   void lend();
 
  private:

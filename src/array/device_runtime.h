@@ -28,13 +28,13 @@ inline constexpr int kStreams = 5;
 /// hangs or after it has failed: the stream itself counts on the host.
 class Milestone {
  public:
-  /// Of nothing: it has been passed.
+  /// One that has been passed.
   Milestone() = default;
   /// @param count  of milestones passed, modulo 2^32.
   Milestone(std::shared_ptr<std::uint32_t> count, std::uint32_t number)
       : count_(std::move(count)), number_(number) {}
 
-  /// Whether it is one that a stream comes to.
+  /// Whether a stream counts it.
   bool counted() const { return count_ != nullptr; }
   bool passed() const {
     return count_ == nullptr ||
@@ -68,8 +68,8 @@ class DeviceRuntime {
     Recording& operator=(const Recording&) = delete;
     virtual ~Recording() = default;
   };
-  /// What the host has done that work which is recorded may not contain, since the runtime was made: waits
-  /// for the device, those that are to come among them (start_download), and uploads.
+  /// How often the host has done what recorded work must not contain: waited for the device (or started a
+  /// download, for which it will wait), and uploaded.
   struct HostSteps {
     std::int64_t waits = 0, uploads = 0;
     bool operator==(const HostSteps&) const = default;
@@ -77,7 +77,7 @@ class DeviceRuntime {
 
   virtual ~DeviceRuntime() = default;
 
-  /// Libraries that this thread calls find the device as its current one, unless it has failed.
+  /// Makes the device the current one for libraries that this thread calls, unless it has failed.
   virtual void choose_for_this_thread() {}
 
   /// Returns when `from` may be written again.
@@ -98,7 +98,7 @@ class DeviceRuntime {
   virtual void synchronise(Stream stream) = 0;
   /// The host waits for what the ticket stands for.
   virtual void synchronise(const Ticket& ticket) = 0;
-  /// Behind all that was put into the stream before. One that was passed from the start where the device
+  /// A milestone behind all that was put into the stream before; passed from the start where the device
   /// cannot count.
   virtual Milestone milestone(Stream stream) = 0;
   /// Seconds that the stream for computation stood still in wait() for those for communication, since the
@@ -110,8 +110,8 @@ class DeviceRuntime {
   /// From one instant to a later one, which the stream has passed; 0 where the device knows no time.
   virtual double seconds_between(std::int64_t /*first*/, std::int64_t /*later*/) const { return 0; }
 
-  /// Has the device note when all that was put into the stream before has been done: a mark, of which
-  /// passed() says the time. @return  its number since the last passed(), from 0 on.
+  /// Marks a place in the stream: passed() tells when the device had done all before it. @return  its number
+  /// since the last passed(), from 0 on.
   virtual std::int64_t mark(Stream stream) = 0;
   /// When the device came to the marks since the last call, as trace_now() counts. The host waits for it.
   virtual std::vector<std::int64_t> passed() = 0;
@@ -129,8 +129,8 @@ class DeviceRuntime {
   /// Puts recorded work into the stream for computation. The first time nothing else has been put in since
   /// end_recording().
   virtual void replay(Recording& /*recording*/) {}
-  /// Of a milestone that was set while work was recorded, and so is that of its first replay, the same in the
-  /// last one.
+  /// The milestone of the last replay that corresponds to `milestone`, which was set while the work was
+  /// recorded and is that of its first replay.
   virtual Milestone again(const Milestone& milestone, const Recording& /*recording*/) const {
     return milestone;
   }

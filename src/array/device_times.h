@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "array/context.h"
@@ -21,10 +20,10 @@ class DeviceTimes {
  public:
   /// An operation is begun.
   std::int64_t begin(Context& context);
-  /// The one that was begun last has been put into the stream. From time to time the host waits here for the
-  /// device, and hands the times over.
+  /// Ends the operation that was begun last. From time to time the host waits here for the device, to fetch
+  /// the times.
   void end(Context& context, std::int64_t begin, TraceEvent event, EventTrace& trace);
-  /// What is no operation has been put into the context's stream since that mark.
+  /// Notes work other than an operation that was put into the context's stream since that mark.
   void note(Context& context, const char* lane, std::int64_t begin, TraceEvent event);
   /// Waits for the device, and adds its times to the trace.
   void hand_over(Context& context, EventTrace& trace);

@@ -24,10 +24,10 @@ class Heap {
   std::size_t largest() const;
   /// Whether allocate() would need no further region.
   bool has(std::size_t bytes) const;
-  /// Keeps these ranges, in place of those before, from what allocate() gives: at once where they are free,
-  /// the rest when it is released. @return  whether all of it is free.
+  /// Reserves these ranges, in place of those reserved before, so that allocate() does not give them: at once
+  /// where they are free, the rest when it is released. @return  whether all of it is free.
   bool keep(const MemoryRanges& ranges);
-  /// Adds what allocate() gives from now on; null: no longer.
+  /// Adds to it what allocate() gives from now on; null: stops that.
   void note_in(MemoryRanges* noted) { noted_ = noted; }
   /// All regions together.
   std::size_t held_bytes() const { return held_; }

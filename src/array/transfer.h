@@ -35,9 +35,8 @@ void write_values(const Context& context, Array target, std::span<const double> 
 Array constant(const Context& context, const Shape& shape, DType dtype, std::span<const double> values,
                Purpose purpose = Purpose::kWorkspace);
 
-/// The same for kernels of the context's stream to read alone: on a device the numbers go up once and are
-/// found again by what they are, as long as the context lives, so that the host need not wait for the device
-/// to take them.
+/// The same for kernels of the context's stream to read alone: on a device the numbers are uploaded once and
+/// then found by their value, as long as the context lives, so that the host need not wait for the upload.
 /// @param values  each stands shape.count() / values.size() times in a row.
 Array kept_constant(Context& context, const Shape& shape, DType dtype, std::span<const double> values);
 

@@ -75,7 +75,8 @@ std::vector<ShardingRule> rules_of(const Tokens& of, std::int64_t size) {
   return rules;
 }
 
-/// Keys and values that go round: what goes to each other rank over the elements of the last input's piece.
+/// Traffic of keys and values that go round: what goes to each other rank, over the elements of the last
+/// input's piece.
 TransferCost ring_traffic(const OwnCall& call, std::span<const double> numbers) {
   const auto keys = static_cast<double>(call.piece(call.inputs.size() - 1).count());
   const double others = call.ranks() - 1;

@@ -1,4 +1,3 @@
-#include <array>
 
 #include "autograd/neighbourhood.h"
 #include "autograd/registry.h"
@@ -11,8 +10,8 @@ namespace jigsaw::inline autograd {
 
 namespace {
 
-/// What changes ranks forward, and again backward, at most: so many times the elements of the first input's
-/// piece.
+/// Upper bound of what moves to other ranks, forward and again backward: numbers[0] times the elements of the
+/// first input's piece.
 TransferCost moved_traffic(const OwnCall& call, std::span<const double> numbers) {
   TransferCost cost;
   cost.add(Collective::kExchange,

@@ -45,7 +45,7 @@ DType sum_type(const Array& a) {
   return a.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
-/// In how many messages what is worked on in so many runs of each of so many others travels fastest.
+/// The number of messages in which the runs of each other rank travel fastest.
 int messages_of(int runs, double others, double work, double transfer, const CostModel& seen) {
   const double of_others = work * others / (others + 1);
   int best = 1;

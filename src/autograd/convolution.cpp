@@ -4,7 +4,6 @@
 
 #include "autograd/field_cases.h"
 #include "autograd/neighbourhood.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "kernels/backend.h"
 #include "kernels/copy.h"
@@ -126,7 +125,8 @@ class WeightedNeighbourhood : public Operation {
     const Tile tile{frame.output_box(), exchange->wanted()};
     const Convolution here = on_tile(convolution_of(frame), tile);
     const Array whole = gradients.take(), dy = upstream(context, tile, whole);
-    // All ranks bring x and the weight here, also those that another one speaks for.
+    // All ranks redistribute x and the weight, also those whose copy of the gradient is not the one that
+    // counts.
     const Array weight = gradients.wanted(0) ? kernel_view(here, saved.redistributed(1)) : Array();
     const Array x = gradients.wanted(1) ? saved.redistributed(0) : Array();
     Array gradient;

@@ -1,4 +1,3 @@
-#include <array>
 
 #include "autograd/operations.h"
 #include "autograd/registry.h"

@@ -100,8 +100,8 @@ class Operands {
  public:
   /// Of a forward pass.
   Operands(const Frame& frame, std::span<const Variable> variables) : frame_(&frame), variables_(variables) {}
-  /// What is saved of those that `keep` names.
-  /// @param once  whether each is asked for once, and is freed then.
+  /// For backward: the operands that `keep` selects.
+  /// @param once  whether each is asked for only once, after which it is freed.
   Operands(const Frame& frame, std::span<const Variable> variables, const std::vector<bool>& keep, bool once);
 
   /// The piece in the rule's placements.
@@ -126,8 +126,8 @@ class GradientTarget {
   bool is_parameter() const { return parameter_ != nullptr; }
   /// Where the gradient of a value that is no parameter is collected.
   const Layout& layout() const { return slot_->layout; }
-  /// Adds what `make` gives, an array placed so; it is not called where another rank speaks for this one.
-  /// Where there is a parameter's gradient to add to in place, `add` does that, if it is given.
+  /// Adds the array that `make` returns, placed so. Of ranks with equal copies one alone calls it. Where a
+  /// parameter's gradient is there already, `add`, if given, adds to it in place.
   void give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,
             const std::function<void(Array&)>& add = nullptr) const;
 
@@ -152,8 +152,8 @@ class Gradients {
 
   bool wanted(std::size_t i) const { return targets_[i].wanted(); }
   const GradientTarget& target(std::size_t i) const { return targets_[i]; }
-  /// Gives the gradient of input i, placed as Frame::gradient() says, if it is wanted. What only `make`
-  /// computes is not computed where another rank speaks for this one; it must not communicate.
+  /// Gives the gradient of input i, placed as Frame::gradient() says, if it is wanted. Of ranks with equal
+  /// copies one alone calls `make`, which must not communicate.
   /// @param add  adds the gradient to another array in place.
   void give(std::size_t i, const Array& gradient) const;
   void give(std::size_t i, const std::function<Array()>& make,

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/contraction.h"
-#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline autograd {

@@ -93,8 +93,6 @@ class ParameterGroup {
   Range owned_range() const { return owned_range_; }
   /// Axes along which no two ranks own the same elements; along the others, copies are equal.
   AxisSet owning_axes() const;
-  std::int64_t stored_count() const { return stored_range_.size(); }
-  DType master_type() const { return master_; }
 
   /// Whether the parameters are cut, so that there is anything to gather.
   bool travels() const { return rank_.mesh.size(axes_) > 1; }

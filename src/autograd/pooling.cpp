@@ -4,7 +4,6 @@
 
 #include "autograd/field_cases.h"
 #include "autograd/neighbourhood.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "kernels/field_extents.h"
 #include "kernels/pointwise.h"

@@ -121,8 +121,8 @@ void Tape::Flow::finish_scattering() {
   if (--uses[block] == 0 && complete) complete(*block);
 }
 
-/// Backward leaves a block: what it gathered for gradients is under way, and that of the block before is
-/// there.
+/// Called when backward leaves a block: starts all transfers that wait, the scattering of its gradients among
+/// them, and finishes the scattering of the block before.
 void Tape::Flow::start_scattering(ParameterBlock* block) {
   start_all_waiting();
   finish_scattering();

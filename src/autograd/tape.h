@@ -23,7 +23,7 @@ class PlanBook {
   explicit PlanBook(CostModel model = {}) : model_(model) {}
 
   const CostModel& model() const { return model_; }
-  /// What the ranks were seen to do, see CostModel::measured; equal on all ranks.
+  /// Measured rates, see CostModel::measured; equal on all ranks.
   void set_machine(std::shared_ptr<const Machine> machine) { model_.measured = std::move(machine); }
   bool has(const std::string& path) const { return entries_.contains(path); }
   const Entry& at(const std::string& path) const;
@@ -43,7 +43,7 @@ struct BlockSpec {
   ParameterBlock* parameters = nullptr;  ///< may be null
   bool recompute = false;                ///< keep only the inputs, and run the block again in backward
   std::vector<std::int64_t> units = {};  ///< units in which the outputs' space is cut; empty: 1
-  ParameterBlock* next = nullptr;        ///< of the block after it: gathered while this one runs; may be null
+  ParameterBlock* next = nullptr;        ///< of the next block: gathered while this one runs; may be null
 };
 
 /// Runs operations for one rank and records what backward needs.
@@ -94,8 +94,8 @@ class Tape {
   void backward();
 
  private:
-  /// The parameter blocks that backward passes through, and what of their parameters and gradients waits to
-  /// travel; shared with the tapes that recompute.
+  /// The parameter blocks that backward will reach, and the queues of parameters to gather and gradients to
+  /// scatter; shared with the tapes of recomputed blocks.
   struct Flow {
     std::map<ParameterBlock*, int> uses;  ///< gradients still to come
     ParameterBlock* last = nullptr;       ///< recorded: backward reaches it first
@@ -117,19 +117,20 @@ class Tape {
   struct Planned {
     const Decision& decision;
     std::shared_ptr<const Signature> signature;
-    bool read = true;  ///< its outputs, by anybody
+    bool read = true;  ///< whether anybody reads its outputs
   };
   Planned decide(const Operation& operation, const std::vector<Variable>& inputs);
   std::vector<Variable> trace(const Signature& signature, const std::vector<Variable>& inputs);
-  /// The outputs as the plan keeps them; `pieces` are undefined of what nobody reads.
+  /// The outputs in the layouts in which the plan keeps them; a piece that nobody reads is undefined.
   std::vector<Variable> keep(const Frame& frame, std::vector<Array> pieces, bool recorded);
-  /// To who watches, now and with their gradients.
+  /// Shows the outputs to OutputWatch, now and again when their gradients arrive.
   void show(const std::string& name, const std::vector<Variable>& outputs, bool recorded);
   /// What backward keeps of a call: how its outputs are rematerialised, and how its gradients are formed.
   void record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,
                    const std::vector<Variable>& inputs, std::vector<Variable>& outputs);
-  /// Whether backward needs an operation on these inputs. Asked once for each, before it is recorded: when
-  /// backward has passed here the first operation that uses a parameter, its gradient is whole.
+  /// Whether backward needs an operation on these inputs. Called once per operation, before it is recorded,
+  /// for it also records where the gradients of its parameters are complete: once backward has passed the
+  /// first operation that uses them.
   bool records(const std::vector<Variable>& inputs);
   /// Adds a step of backward; steps run in reverse order and are freed as they run.
   void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
-#include <vector>
 
 namespace jigsaw::inline base {
 

@@ -25,8 +25,7 @@ const char* name(Collective kind);
 
 enum class ReduceOp : std::uint8_t { kSum, kMax, kMin };
 
-/// Whether somebody waits for a call soon, or it has time: where a transport can, the former goes past the
-/// latter.
+/// Whether the result is needed soon. Where the transport can, urgent calls overtake background ones.
 enum class Urgency : std::uint8_t { kUrgent, kBackground };
 
 /// What a control call does: numbers of all to all, texts to one, texts from one, one text to all.
@@ -40,7 +39,8 @@ struct Message {
   std::int64_t count = 0;
 };
 
-/// When a device has done what was put into a stream of it by now, so that a transport may use the memory.
+/// The moment when a device has done all that one of its streams holds now: a transport may then use the
+/// memory.
 class Arrival {
  public:
   /// The host waits here where the device cannot count.
@@ -57,7 +57,7 @@ class Arrival {
 
  private:
   DeviceRuntime* runtime_;
-  Milestone milestone_;  ///< for which the device's library is not asked
+  Milestone milestone_;  ///< polled without calling the device's library
   DeviceRuntime::Ticket ticket_;
 };
 
@@ -67,7 +67,7 @@ struct Call {
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   Array send;
-  /// Of what `send` holds, where a device still fills it, for which the backend's Reach allows.
+  /// When `send` is filled, if a device still writes it; only for backends whose Reach allows that.
   std::optional<Arrival> arrival;
   Shape result_shape;
   Purpose result_purpose = Purpose::kActivations;

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "comm/call_hook.h"
-#include "comm/reduce.h"
 
 namespace jigsaw::inline comm {
 
@@ -324,8 +323,8 @@ Pending Communicator::start(Call call) {
   const Reach takes = reach(call);
   const bool alone = size() == 1 && !takes.groups_of_one;
   if (alone || nothing_travels(call)) {
-    // One of several ranks' groups may be the only one in which nothing does: it counts in recorded work,
-    // too.
+    // Other groups of the same call may send something: recorded work counts this one, too, so that logs stay
+    // equal.
     if (context_->runtime() != nullptr && records()) ledger_->log.set_on_device(number, {});
     ledger_->log.set_state(number, CallLog::State::kDone);
     return Pending(std::make_unique<Ready>(local_result(call)));
@@ -367,7 +366,7 @@ void Communicator::stage(Call& call, bool arrives) {
     try {
       host = Array(*page_locked, call.send.shape(), call.send.dtype(), Purpose::kWorkspace);
     } catch (const Error&) {
-      // The host gives no more of it.
+      // No more page-locked memory: the host waits for the copy, below.
     }
   }
   if (!host.defined()) {
@@ -435,7 +434,7 @@ void Communicator::refuse(const Call& call, const std::string& why) const {
                          " by rank ", rank(), " of ", label_, ": ", why));
 }
 
-/// Known without asking anyone, and known by everyone.
+/// Follows from counts that all ranks know, so that all decide alike.
 bool Communicator::nothing_travels(const Call& call) const {
   return call.kind != Collective::kAllToAll && call.kind != Collective::kExchange && call.global_count() == 0;
 }

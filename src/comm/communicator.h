@@ -154,26 +154,25 @@ class Communicator {
   /// Whether calls on arrays of a device may be part of work that is recorded (array/device_runtime.h): where
   /// the device alone carries them.
   virtual bool records() const { return size() == 1; }
-  /// Throws CommError when a call that a device carries is known to have failed, so that what it gave is no
-  /// result.
+  /// Throws CommError when a call that a device carries is known to have failed: its result is not valid.
   virtual void check() {}
 
   Context& context() const { return *context_; }
   Traffic& traffic() const;
   /// The calls of this rank on this and all groups of the same job; lives as long as its holder.
   std::shared_ptr<const CallLog> log() const { return {ledger_, &ledger_->log}; }
-  /// What the calls of this rank so far, on this and all groups of the same job, have left with it: by it
-  /// ranks see whether they made the same calls.
+  /// The state that all calls of this rank so far have left, on this and all groups of the same job; ranks
+  /// that made the same calls agree in it.
   struct CallsSoFar {
     Traffic traffic;
     CallLog::Mark log;
     std::deque<std::int64_t> sequences;
   };
   CallsSoFar calls_so_far() { return {ledger_->traffic, ledger_->log.mark(), ledger_->sequences}; }
-  /// As if none had been made since, of which a device has carried none. No group has been made since,
-  /// either.
+  /// Forgets the calls made since. A device must have carried none of them, and no group may have been split
+  /// off.
   void forget_calls(const CallsSoFar& since);
-  /// Calls that the rank's device makes once more, of recorded work.
+  /// Logs calls that the rank's device makes again as it replays recorded work.
   void repeat(const std::vector<CallLog::Entry>& calls) { ledger_->log.repeat(calls); }
   const std::string& label() const { return label_; }
 
@@ -190,7 +189,7 @@ class Communicator {
   explicit Communicator(Context& context);
   /// A group split off `parent`.
   Communicator(const Communicator& parent, std::string label);
-  /// The ranks of `other`, which shares its log and traffic, and to which some calls may be left.
+  /// The same ranks as `other`, with its log and traffic; some calls may be delegated to it.
   struct SameRanks {};
   Communicator(SameRanks, const Communicator& other);
   static Call control_of(Communicator& other, Call call) { return other.do_control(std::move(call)); }
@@ -201,7 +200,7 @@ class Communicator {
 
   /// Where transports work: arrays that stand on a device come to them, and go back, through host memory.
   Context& host() const { return context_->host(); }
-  /// What a backend takes of a call besides several ranks and host memory.
+  /// What a backend can handle besides calls of several ranks on host memory.
   struct Reach {
     bool device = false;         ///< arrays that stand on the context's device: the result does, too
     bool groups_of_one = false;  ///< a rank with itself
@@ -226,7 +225,7 @@ class Communicator {
   class Staged;
 
   Pending start(Call call);
-  /// Has what is sent come from the device to the host, at once or, where it arrives, while the host goes on.
+  /// Copies what is sent from the device to the host; with `arrives` without waiting for the copy.
   void stage(Call& call, bool arrives);
   Call control(Call call);
   void check_pieces(const Call& call, std::int64_t own_or_whole) const;

@@ -44,12 +44,12 @@ std::vector<int> summands(const Level& level, int rank);
 std::vector<std::vector<std::vector<int>>> forwarded_from(const std::vector<Level>& levels, int ranks,
                                                           int rank);
 
-/// The tree by which one rank hears from all, or tells all, in the same parts: the first rank of a part
-/// speaks for it, to the first of all parts. Ranks are counted from the root on, around.
+/// The tree of a gather to one rank or a broadcast from it, over the same parts: the first rank of each part
+/// relays the part's data. Ranks are counted from the root on, modulo their number.
 struct Tree {
   int parent = -1;                            ///< −1 at the root
-  int end = 0;                                ///< this rank speaks for [rank, end)
-  std::vector<std::pair<int, int>> branches;  ///< [child, end) of those it speaks for, ascending
+  int end = 0;                                ///< this rank relays for [rank, end)
+  std::vector<std::pair<int, int>> branches;  ///< [child, end) of its children, ascending
 };
 Tree tree(int ranks, int rank);
 /// A rank's place counted from the root on, and back.
@@ -82,8 +82,8 @@ Sent sent_by_texts(Control control, int root, int rank, int ranks,
 /// all_to_all sends to everyone unless it forwards; of an exchange the map decides, and this is 0.
 int most_messages(Collective kind, int ranks, double bytes);
 
-/// How an all_to_all goes when each rank sends to so many others at most: whether by levels, so that a few
-/// ranks get larger messages and forward what is not for them.
+/// Whether an all_to_all in which each rank sends to at most `peers` others goes by levels: fewer and larger
+/// messages, whose receivers forward what is not for them.
 struct Forwarding {
   bool worth_it = false;
   int messages = 0;  ///< of a rank

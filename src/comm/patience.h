@@ -23,7 +23,7 @@ class Patience {
   struct Verdict {
     bool rank_progressed = false;  ///< since the last look
     bool job_progressed = false;   ///< since the last look, as the stamp says
-    bool spent = false;            ///< neither did for so long
+    bool spent = false;            ///< neither has progressed for all of the patience
   };
   Verdict look(const Look& look) {
     const Verdict verdict{look.rank != rank_, look.job != job_, false};

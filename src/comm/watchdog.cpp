@@ -83,7 +83,7 @@ std::int64_t Watchdog::stamp() const {
   return status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
 }
 
-/// Of ranks that make progress whoever looks first touches the file, so that few do.
+/// Of the ranks that make progress only the first to look touches the file.
 Patience::Verdict Watchdog::look() {
   const std::uint64_t own = options_.heartbeat->count();
   const Patience::Verdict verdict = patience_.look({std::chrono::steady_clock::now(), own, stamp()});
@@ -203,9 +203,9 @@ Watchdog::Status Watchdog::written_status(int rank) const {
   return status;
 }
 
-/// Where all ranks stand, and who keeps the others waiting: who is in no call, for it may hold back what
-/// others wait for in calls that it has left; or else who has come least far, for all make the same calls in
-/// one order. Nobody where all are in one call, which a network does not carry on.
+/// Where all ranks are, and which of them the others wait for: those in no call, since they may hold back
+/// what others wait for in earlier calls; if there are none, those that have come least far, since all ranks
+/// make the same calls in one order. None where all are in the same call: then the network does not carry it.
 std::string Watchdog::report() const {
   std::vector<std::string> texts;
   std::vector<int> outside;

@@ -17,7 +17,7 @@
 namespace jigsaw::inline comm {
 
 struct WatchdogOptions {
-  double seconds = 600;          ///< without progress, until it speaks
+  double seconds = 600;          ///< without progress until it reports
   double grace_seconds = 10;     ///< at most, for the other ranks' files to appear
   std::filesystem::path folder;  ///< made if needed; a file system that all ranks see
   int rank = 0;
@@ -26,14 +26,14 @@ struct WatchdogOptions {
   std::shared_ptr<Heartbeat> heartbeat = nullptr;
 };
 
-/// A thread beside each rank that ends a job which hangs: one of which no rank makes progress for the given
-/// time. A rank makes progress with every unit of its work (base/heartbeat.h). While any does, one of those
-/// that do touches FOLDER/watchdog_alive now and then, so that ranks that wait for a slow one know. When all
-/// have ended to, each rank's status, where it waits and its last calls, is written to
-/// FOLDER/watchdog_RANK.txt. Then the lowest rank that has written one reads all of them and passes to
-/// `give_up` a report of who waits where and who has not arrived there; other ranks follow with their own
-/// status once it had time to. Progress that comes meanwhile is heeded: files are removed, and all goes on.
-/// `give_up` runs on the watchdog's thread, once, and is expected to end the job (Communicator::abort).
+/// A thread beside each rank that ends a job which hangs, that is, in which no rank makes progress for the
+/// given time. A rank makes progress with every unit of its work (base/heartbeat.h). While any does, it
+/// touches FOLDER/watchdog_alive now and then, so that ranks which wait for a slow one know. When none does,
+/// each rank writes its status, where it waits and its last calls, to FOLDER/watchdog_RANK.txt. Then the
+/// lowest rank that has written one reads all of them and passes to `give_up` a report of who waits where and
+/// who has not arrived; if it does not, the others do so later with their own status. If there is progress
+/// meanwhile the files are removed, and the run goes on. `give_up` runs on the watchdog's thread, once, and
+/// is expected to end the job (Communicator::abort).
 class Watchdog {
  public:
   Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,

@@ -1,7 +1,6 @@
 #pragma once
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "config/json.h"

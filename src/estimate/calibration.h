@@ -6,8 +6,8 @@
 
 namespace jigsaw::inline estimate {
 
-/// The ranks as machines (axis data) and the ranks of each (axis tensor); all on the tensor axis where
-/// machines have unlike numbers. Collective.
+/// A mesh with machines along `data` and the ranks of each along `tensor`; all ranks along `tensor` where
+/// machines have different numbers of them. Collective.
 Mesh mesh_of_machines(Communicator& world);
 
 /// What the ranks of a job do, measured while all do it: products in float32, bfloat16 and float64, memory,

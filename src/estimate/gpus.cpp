@@ -1,7 +1,6 @@
 #include "estimate/gpus.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 
 #include "base/text.h"

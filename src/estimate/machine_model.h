@@ -9,7 +9,8 @@
 
 namespace jigsaw::inline estimate {
 
-/// Of a rank's share of the memory: the rest is for the process itself and for workspaces inside kernels.
+/// The part of a rank's memory that arrays may take; the rest is for the process itself and for workspaces
+/// inside kernels.
 inline constexpr double kUsableMemory = 0.9;
 
 /// A kind of machine, by which runs on it are estimated: what a rank attains of it, not what data sheets say.
@@ -25,7 +26,7 @@ struct MachineModel {
   double memory_bytes = 0;           ///< of a rank; 0: not known
   double read_bytes_per_second = 0;  ///< of files, by each rank while all read; 0: reading is not counted
   int ranks_per_node = 1;
-  std::optional<MachineOptions::Link> node_link;  ///< between ranks of a node; else as all others
+  std::optional<MachineOptions::Link> node_link;  ///< between ranks of a node; none: as between nodes
   /// Between nodes: one, or as measured on a mesh, one for each of its axes.
   std::vector<MachineOptions::Link> links;
 
@@ -33,7 +34,8 @@ struct MachineModel {
   Machine on(const MeshShape& mesh, const TrainOptions& train) const;
   /// The constants by which a run there plans its blocks.
   CostModel costs(const TrainOptions& train) const;
-  /// Bytes that the arrays of one of so many ranks may take, of a GPU without what NCCL does; 0: not known.
+  /// Bytes that the arrays of one of `ranks` ranks may take, on a GPU without NCCL's own memory; 0: not
+  /// known.
   std::int64_t usable_memory(int ranks) const;
 };
 void declare(Keys<MachineModel>& keys);

@@ -13,8 +13,8 @@ struct PlannedMesh {
   Zero zero = Zero::kNone;
   Recompute recompute = Recompute::kNone;
   std::int64_t accumulate = 1;
-  bool fits = true;    ///< into the memory of a rank
-  RankEstimate worst;  ///< of the ranks looked at, the most of each
+  bool fits = true;    ///< whether a rank's memory is enough
+  RankEstimate worst;  ///< each number is the largest of the ranks looked at
   KnownPlans plans;
 };
 
@@ -28,22 +28,22 @@ struct MeshQuestion {
   int threads = 1;
   /// Whether `zero`, `train.recompute` and `train.accumulate` are as configured even if that does not fit.
   bool as_configured = false;
-  std::size_t kept = 10;  ///< meshes that are told, the fastest
+  std::size_t kept = 10;  ///< how many of the fastest meshes are returned
 };
 
 struct MeshAnswer {
   /// By time of a step, those that fit first. Empty when none can be planned.
   std::vector<PlannedMesh> best;
-  /// Meshes that were not planned, for by their bounds they are slower, or there are too many.
+  /// Meshes that were not planned, because their bounds show that they are slower or there are too many.
   std::vector<MeshBound> others;
-  std::int64_t planned = 0;  ///< meshes that were
-  std::string refused;       ///< why a mesh cannot be planned, of the first
+  std::int64_t planned = 0;  ///< how many meshes were planned
+  std::string refused;       ///< why the first mesh that could not be planned could not
 };
 
 /// The fastest meshes that fit: meshes are planned in the order of a guess until the bounds of the others
-/// exceed the slowest kept; at most kMostPlanned. On each the fastest that fits of what `zero` and
-/// `train.recompute` can be, with as many parts of a batch as that needs, at least `train.accumulate`;
-/// without a limit they are as configured. The answer does not depend on threads or time.
+/// exceed the slowest kept; at most kMostPlanned. On each, the fastest choice of `zero` and `train.recompute`
+/// that fits is taken, with as many parts of a batch as that needs, at least `train.accumulate`; without a
+/// limit they are as configured. The answer does not depend on threads or time.
 ///
 /// @throws ConfigError  when no mesh has so many ranks; it says which numbers of ranks some have.
 MeshAnswer find_meshes(const MeshQuestion& question);

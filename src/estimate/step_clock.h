@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <map>
 #include <string>
 #include <utility>

@@ -12,10 +12,10 @@
 
 namespace jigsaw::inline estimate {
 
-/// What one rank of a run holds, computes, sends and reads in a training step of the longest rollout. Bytes
-/// are those that the run's summary.json says: parameters, optimizer and activations to the byte, and what
-/// is sent per step. Inputs, and with them memory, are counted with what is read ahead; of a GPU, with what
-/// it holds besides (hold_on_gpu()), as its own alone.
+/// What one rank of a run holds, computes, sends and reads in a training step of the longest rollout.
+/// Parameters, optimizer, activations and what is sent in a step are those of the run's summary.json to the
+/// byte. Inputs, and so memory, include the batches read ahead; on a GPU the memory is the GPU's own, with
+/// what hold_on_gpu() adds.
 struct RankEstimate : StepCount {
   int rank = 0;
   Json coordinates;       ///< of its place in the mesh, by axis

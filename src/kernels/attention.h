@@ -148,9 +148,8 @@ struct Rotation {
   double base = 10000;
   bool inverse = false;  ///< rotates back: the adjoint
 };
-/// @param x  [B, tokens, slots, heads, d], tokens being the points of the space in row-major order. The first
-/// two
-///           slots, queries and keys, are rotated, the others copied.
+/// @param x  [B, tokens, slots, heads, d], tokens being the points of the space in row-major order. Slots 0
+///           and 1, queries and keys, are rotated, the others copied.
 Array attention_rotate(Context& context, const Array& x, const Rotation& rotation);
 
 }  // namespace jigsaw::inline kernels

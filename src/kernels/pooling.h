@@ -21,9 +21,8 @@ DType winner_type(const Window& window);
 /// @param x        [B, space…, C], f32, f64 or bf16.
 /// @param winners  set to [B, places…, C] of winner_type(): which point of the window, row-major, is the
 ///                 largest; the first of equals, a NaN before all others. Backward needs nothing else.
-/// @return         y [B, window.places(space)…, C] of x's type; −∞ where a window holds no valid point (then
-/// no
-///                 point wins).
+/// @return         y [B, window.places(space)…, C] of x's type; −∞, without a winner, where a window holds
+///                 no valid point.
 Array max_pool_forward(Context& context, const Pooling& pooling, const Array& x, Array& winners);
 /// The same into arrays that are there, of y's shape.
 void max_pool_forward_into(Context& context, const Pooling& pooling, const Array& x, Array& winners,

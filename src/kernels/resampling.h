@@ -36,9 +36,8 @@ struct ReadRange {
 ReadRange resampling_reads(const Resampling& resampling, int dim, std::int64_t begin, std::int64_t end);
 
 /// @param x  [B, source_extent…, C]; f32, f64 or bf16.
-/// @return   [B, target.extent…, C] of x's type: nearest reads point ⌊o·input/output⌋ for output o; linear
-/// the
-///           two neighbours of (o + ½)·input/output − ½.
+/// @return   [B, target.extent…, C] of x's type: for output o, nearest reads point ⌊o·input/output⌋, linear
+///           the two neighbours of (o + ½)·input/output − ½.
 /// @throws ShapeError unless the source holds what the target reads.
 Array resample_forward(Context& context, const Resampling& resampling, const Array& x);
 /// The same into an array that is there, of the result's shape.

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "layers/concat_skip.h"
 #include "layers/limits.h"
-#include "layers/registry.h"
 #include "layers/sequential.h"
 #include "layers/unet.h"
 #include "layers/vit.h"

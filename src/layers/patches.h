@@ -22,8 +22,7 @@ void declare_patch_kernel(Keys<Options>& keys) {
       .at_least(1)
       .doc(
           "Points along each spatial axis that the vector of a patch is made of, the patch in their middle; "
-          "[] "
-          "for the patch alone. Larger ones overlap: a convolution by steps of a patch.");
+          "[] for the patch alone. Larger ones overlap: a convolution by steps of a patch.");
 }
 
 /// PatchEmbed, or OverlappingPatchEmbed where a kernel is given. @throws ConfigError  that names the key.

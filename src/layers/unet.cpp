@@ -71,8 +71,7 @@ void declare(Keys<UNetOptions>& keys) {
       .idle_unless(here("kernel").above(1) || here("up").is("linear"))
       .doc(
           "What convolutions read beyond the ends, for all spatial axes or for each: \"circular\" for "
-          "longitude "
-          "around the globe.");
+          "longitude around the globe.");
   keys.add("zero_head", &O::zero_head)
       .doc("Whether the head starts at zero, so that the untrained model predicts no change.");
   declare_activation(keys, &O::activation, "behind each convolution and its norm");

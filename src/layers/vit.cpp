@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "layers/layer_norm.h"
 #include "layers/limits.h"
+#include "layers/patch_model_keys.h"
 #include "layers/patches.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
@@ -19,16 +20,7 @@ namespace {
 /// Keys that both have.
 template <typename O>
 void declare_transformer(Keys<O>& keys) {
-  keys.add("patch", &O::patch)
-      .required()
-      .length(1, 3)
-      .range(1, kMostPoints)
-      .doc("Points of a patch along each spatial axis.");
-  keys.add("embed_dim", &O::embed_dim)
-      .required()
-      .range(1, kMostChannels)
-      .doc("Width: channels of each patch.");
-  keys.add("depth", &O::depth).required().range(1, kMostBlocks).doc("Number of transformer blocks.");
+  declare_patch_blocks(keys, "transformer blocks");
   keys.add("heads", &O::heads)
       .required()
       .range(1, kMostChannels)
@@ -54,11 +46,7 @@ void declare_transformer(Keys<O>& keys) {
       .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
   declare_activation(keys, &O::activation, "to the hidden numbers of each MLP");
   declare_patch_kernel(keys);
-  keys.add("time_embedding", &O::time_embedding)
-      .doc("Whether an embedding of the input's times, as data.forcings tell them, is added at each patch.");
-  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
-  keys.add("zero_decoder", &O::zero_decoder)
-      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+  declare_patch_ends(keys);
 }
 
 }  // namespace
@@ -66,12 +54,7 @@ void declare_transformer(Keys<O>& keys) {
 void declare(Keys<VitOptions>& keys) {
   using O = VitOptions;
   declare_transformer(keys);
-  keys.add("circular", &O::circular)
-      .counts_where(here("patch_kernel").is_given())
-      .doc(
-          "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
-          "larger "
-          "than a patch read round its end.");
+  declare_circular_kernels(keys);
   keys.choice("positions", &O::positions,
               {{"learned", VitPositions::kLearned, "A learned vector is added at each patch."},
                {"sincos", VitPositions::kSinCos, "Sines and cosines of the coordinates are added."},

@@ -5,6 +5,7 @@
 #include "layers/layer_norm.h"
 #include "layers/limits.h"
 #include "layers/mixing.h"
+#include "layers/patch_model_keys.h"
 #include "layers/patches.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
@@ -14,16 +15,7 @@ namespace jigsaw::inline layers {
 
 void declare(Keys<WeatherMixerOptions>& keys) {
   using O = WeatherMixerOptions;
-  keys.add("patch", &O::patch)
-      .required()
-      .length(1, 3)
-      .range(1, kMostPoints)
-      .doc("Points of a patch along each spatial axis.");
-  keys.add("embed_dim", &O::embed_dim)
-      .required()
-      .range(1, kMostChannels)
-      .doc("Width: channels of each patch.");
-  keys.add("depth", &O::depth).required().range(1, kMostBlocks).doc("Number of mixer blocks.");
+  declare_patch_blocks(keys, "mixer blocks");
   keys.add("token_hidden_ratio", &O::token_hidden_ratio)
       .above(0)
       .at_most(kLargestRatio)
@@ -38,18 +30,9 @@ void declare(Keys<WeatherMixerOptions>& keys) {
       .doc("Dropout probability behind the activation of each MLP.");
   declare_activation(keys, &O::activation, "to the hidden numbers of each MLP");
   declare_patch_kernel(keys);
-  keys.add("circular", &O::circular)
-      .counts_where(here("patch_kernel").is_given())
-      .doc(
-          "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
-          "larger "
-          "than a patch read round its end.");
+  declare_circular_kernels(keys);
   keys.add("positions", &O::positions).doc("Whether a learned vector is added at each patch.");
-  keys.add("time_embedding", &O::time_embedding)
-      .doc("Whether an embedding of the input's times, as data.forcings tell them, is added at each patch.");
-  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
-  keys.add("zero_decoder", &O::zero_decoder)
-      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+  declare_patch_ends(keys);
   keys.add("output_map", &O::output_map)
       .doc(
           "Whether the decoder's result is combined with the input by a last linear map over [output, input] "

@@ -26,8 +26,7 @@ void declare(Keys<WindowedAttentionOptions>& keys) {
       .counts_where(here("shift").is_given())
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that shifted "
-          "windows reach "
-          "round its end.");
+          "windows reach round its end.");
   keys.add("dropout", &O::dropout).at_least(0).below(1).doc("Dropout probability of attention weights.");
 }
 

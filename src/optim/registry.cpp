@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 
-#include "config/config.h"
 #include "optim/adamw.h"
 #include "optim/sgd.h"
 

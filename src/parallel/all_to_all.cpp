@@ -23,8 +23,8 @@ Parts parts_of(const MeshShape& mesh, const Layout& layout, int dim, AxisSet axe
   return parts;
 }
 
-/// To how many others a rank sends at most: of its piece, how many parts of the target have something of it;
-/// dims apart, their numbers multiply.
+/// The most other ranks that a rank sends to: how many parts of the target overlap its piece, as a product
+/// over dims.
 double peers_of(const MeshShape& mesh, const Step& step, const Layout& held) {
   AxisSet free = 0;  // along which a rank sends to others than those with its own coordinate
   double ranks = 1, peers = 1;

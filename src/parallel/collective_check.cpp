@@ -3,10 +3,8 @@
 #include <array>
 #include <functional>
 #include <numeric>
-#include <span>
 
 #include "array/transfer.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
 #include "parallel/machine.h"

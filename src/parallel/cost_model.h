@@ -28,11 +28,11 @@ struct CostModel {
   Link node = network;         ///< between ranks of a node; no slower
   int ranks_per_node = 1;      ///< consecutive ranks that share a node
   double element_bytes = 4;
-  /// Of a product that is formed in parts while they travel: what the message and the kernels of one more
-  /// part take beside their work, and the least that any product takes.
+  /// Of a product whose parts travel while the next ones are computed: seconds that each further part costs
+  /// for its message and kernels, and the shortest time of any product.
   double part_seconds = 5e-5, product_seconds = 0;
-  /// What the ranks were seen to do, if that was measured, which no run sees twice alike: it decides how much
-  /// of what is streamed goes into one message, and nothing that changes a result.
+  /// Measured rates, if any. They differ from run to run, so they decide only how many messages a streamed
+  /// transfer takes, and nothing that changes a result.
   std::shared_ptr<const Machine> measured = {};
 
   /// What carries transfers between ranks that differ along these axes: the network unless all lie within a

@@ -5,8 +5,8 @@
 
 namespace jigsaw::inline parallel {
 
-/// A plan, and what it took to find it whatever the machine: transfers whose cost was found, and steps that
-/// were looked at from one state of the search to another.
+/// A plan, and the work of finding it as a count that no machine changes: transfers whose cost was computed,
+/// plus transitions between states of the search that were tried.
 struct CountedPlan {
   Plan plan;
   std::int64_t looked_at = 0;

@@ -10,7 +10,7 @@ namespace jigsaw::inline parallel {
 
 /// Fetches what pieces of an operation's output read beyond their piece of the input: halos, padding at the
 /// grid's ends, and every other index map, for any cut. Compiled once per layout into one message per peer,
-/// so corners, several hops, one peer on both sides, uneven and empty pieces are nothing special.
+/// so corners, several hops, one peer on both sides, uneven and empty pieces need no special case.
 ///
 /// All ranks of the group call the same methods in the same order. Asynchronous: start(), work on what is
 /// here, then wait() on the handle. Each of them packs or assembles with one kernel.
@@ -18,9 +18,7 @@ class Exchange {
  public:
   /// The exchange for these layouts, compiled at first use.
   /// @param input   of the tensor read.
-  /// @param output  of what reads it: the named dims of the two are cut by the same axes; the others are
-  /// taken
-  ///                from the input.
+  /// @param output  of what reads it, cut along the map's dims by the same axes; other dims are the input's.
   static std::shared_ptr<const Exchange> of(const Rank& rank, const IndexMap& map, const Layout& input,
                                             const Layout& output);
   Exchange(const Rank& rank, const IndexMap& map, const Layout& input, const Layout& output);
@@ -37,7 +35,7 @@ class Exchange {
   Box outputs_inside(const Box& outputs) const;
   /// Whether there is more than one rank to exchange with.
   bool travels() const { return group_size_ > 1; }
-  /// What this rank sends to others: the closed form of the bytes, in elements.
+  /// Elements that this rank sends to others, by closed form.
   std::int64_t sent_elements() const;
 
   /// Sends what others want of this rank's piece. The handle's result is for assemble().

@@ -9,7 +9,7 @@ namespace jigsaw::inline parallel {
 /// What lies beyond an end of a dim. Halos may be wider than the dim: coordinates are then sent on until they
 /// fall inside.
 enum class Edge : std::uint8_t {
-  /// Nothing: what would be read there is left out of the region read; zeros, where a halo is sent on to it.
+  /// Nothing: the region that is read ends there; zeros where another edge leads there.
   kNone,
   kZero,       ///< zeros
   kReflect,    ///< mirrored at the last element: −1 is 1 (torch's "reflect")
@@ -23,9 +23,9 @@ constexpr bool is_pole(Edge edge) {
 }
 
 /// Which coordinates of the padded input the outputs of a dim read: output o reads from
-/// ⌊(o · numerator + first) / denominator⌋ to ⌊(o · numerator + last) / denominator⌋, both included. All of a
-/// kernel's stride, dilation, padding, and a resampling's scale can be said so; inputs and outputs are cut
-/// alike in unit 1, so that the balance stays.
+/// ⌊(o · numerator + first) / denominator⌋ to ⌊(o · numerator + last) / denominator⌋, both included. This
+/// expresses the stride, dilation and padding of a kernel and the scale of a resampling. Inputs and outputs
+/// are both cut in units of 1, so that the load stays balanced.
 struct Reads {
   std::int64_t numerator = 1, denominator = 1;
   std::int64_t first = 0, last = 0;

@@ -82,7 +82,7 @@ struct Layout {
   std::string to_string(const MeshShape& mesh) const;
 };
 
-/// Part `index` of `count` of `extent` elements in whole units, first-remainder.
+/// Elements [begin, end) of a dim.
 struct Range {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
@@ -91,6 +91,7 @@ struct Range {
 inline Range range_of(const Box& box, int dim) {
   return {box.begin[dim], box.end(dim)};
 }
+/// Part `index` of `count` of `extent` elements, cut first-remainder.
 Range cut_range(std::int64_t extent, int count, int index);
 
 }  // namespace jigsaw::inline parallel

@@ -4,9 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <limits>
-#include <vector>
 
-#include "base/error.h"
 #include "kernels/contraction.h"
 #include "kernels/pointwise.h"
 

@@ -20,7 +20,7 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
   find_homes();
 }
 
-/// Backward reads what is saved for it, and what it makes other values from again.
+/// Counts what backward reads: saved values, and those from which it rematerialises others.
 void PlanSpace::count_reads() {
   for (std::size_t n = trace_.nodes.size(); n-- > 0;) {
     const Trace::Node& node = trace_.nodes[n];

@@ -8,7 +8,7 @@ namespace jigsaw::inline parallel {
 
 /// One way to run an operation on all axes at once.
 struct RuleChoice {
-  Decision decision;   ///< `output` not yet chosen
+  Decision decision;   ///< `outputs` are not chosen yet
   double seconds = 0;  ///< local work, forward and backward, and the traffic of parameters
 };
 
@@ -38,7 +38,7 @@ class PlanSpace {
   /// Seconds to redistribute result o to its home, and its gradient back.
   double output_seconds(const Trace::Node& node, std::size_t o, const Decision& decision,
                         const Placements& home) const;
-  /// The same from and to any home, at least; of all results together.
+  /// The least of input_seconds() over all homes, and that of output_seconds() summed over all outputs.
   double least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const;
   double least_out(const Trace::Node& node, const Decision& decision) const;
 

@@ -75,7 +75,8 @@ class Search {
     int homes = -1;  // see home_of()
   };
 
-  // What a value in some home adds to the least cost of the next operation that takes it: right up to slack.
+  // What a value in some home adds to the least cost of the next operation that takes it; exact up to the
+  // slack.
   struct Arrival {
     double seconds = 0, slack = -1;
   };
@@ -201,8 +202,8 @@ double Search::out_seconds(std::size_t n, int give, int homes) {
   return seconds;
 }
 
-/// What the first operation after n that takes v costs above its least when v stands in this home, or more
-/// than `slack` where that is more.
+/// What the first operation after n that takes v costs above its least when v is kept in this home; any
+/// number above `slack` where it is more than that.
 double Search::arrival(std::size_t n, int v, int home, double slack) {
   std::size_t next = n + 1, i = 0;
   const auto takes = [&](const std::vector<int>& inputs) {

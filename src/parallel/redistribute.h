@@ -18,7 +18,7 @@ struct Step {
   AxisSet axes;     ///< ranks that take part
   Layout to;        ///< layout afterwards
 };
-/// At most three of them, held in place: plans compare very many redistributions.
+/// At most three steps, stored without allocation: planning compares very many redistributions.
 class Steps {
  public:
   void push_back(const Step& step) { steps_[size_++] = step; }

@@ -10,7 +10,7 @@
 
 namespace jigsaw::inline parallel {
 
-/// How the operands of one call lie, for what the operation's own algorithm sends.
+/// The layouts of one call's operands, from which OwnTraffic finds what the operation itself sends.
 struct OwnCall {
   const MeshShape& mesh;
   std::span<const Layout> inputs;  ///< as the rules take them
@@ -65,7 +65,7 @@ struct Signature {
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a rule needs it whole).
   std::vector<bool> saved;
-  /// Of a product of the saved inputs: each of them is read for the gradients of the others only.
+  /// Whether it is a product of its saved inputs: the gradient of each reads only the others.
   bool bilinear = false;
   /// Whether backward, or rematerialising, reads what the kernel found out beside its result: a recomputed
   /// block runs it again.

@@ -12,9 +12,9 @@ namespace jigsaw::inline parallel {
 /// memory.
 std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region);
 
-/// How what one rank sends another in a step is cut: into runs along its first dim of more than one element,
-/// which are worked on one by one, and of which as many travel in one message as there are messages for. Runs
-/// decide what is added up when; messages only how it travels.
+/// How the data that one rank sends another in a step are divided: into runs along their first dim of more
+/// than one element, which are computed one by one, and of which runs_per_message() travel together. Runs
+/// decide the order of sums; messages only the transport.
 struct Cut {
   int runs = 1;
   int messages = 1;  ///< divides `runs`
@@ -22,9 +22,9 @@ struct Cut {
   bool operator==(const Cut&) const = default;
 };
 
-/// What an all-gather or all-to-all brings, part by part as it arrives, so that work on one part goes on
-/// while the next travels. Sends as many bytes as the
-/// collective. Collective over the step's axes; all parts must be taken.
+/// What an all-gather or all-to-all brings, part by part as it arrives, so that work on one part overlaps the
+/// transfer of the next. Sends as many bytes as the collective. Collective over the step's axes; all parts
+/// must be taken.
 class ReceiveStream {
  public:
   struct Part {

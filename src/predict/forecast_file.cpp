@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "base/error.h"
 #include "comm/agreement.h"
 #include "samples/prefetch.h"
 

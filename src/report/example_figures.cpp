@@ -245,7 +245,7 @@ Figures forecast_figures(const std::string& path) {
   const FileVariable *latitude = file->find("latitude"), *longitude = file->find("longitude"),
                      *leads = file->find("lead_time");
   if (latitude == nullptr || longitude == nullptr || leads == nullptr)
-    throw DataError(concat(path, " is none of predict's files: it has no latitude, longitude and lead_time"));
+    throw DataError(concat(path, " was not written by predict: it has no latitude, longitude and lead_time"));
   PlaneGrid grid{true, false, file->read_all(*latitude), file->read_all(*longitude)};
   grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
   const std::vector<double> hours = file->read_all(*leads);

@@ -1,6 +1,5 @@
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 

@@ -7,9 +7,7 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
-#include "base/error.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "samples/image_data.h"
 #include "train/physical_states.h"
 #include "train/scores.h"

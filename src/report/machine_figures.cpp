@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "report/colours.h"
 #include "report/figures.h"
 #include "report/svg.h"
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "base/text.h"
 #include "report/colours.h"

@@ -105,7 +105,7 @@ std::string report_page(const ReportOptions& options) {
   page.html(overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
   for (const RunRecord& run : runs) {
-    if (!run.over()) page.note(concat(run.name, " is not over: this is what it has written up to now."));
+    if (!run.over()) page.note(concat(run.name, " has not ended: this is what it has written so far."));
     if (!run.examples)
       page.note(concat(run.name,
                        " holds no maps or slices; a run with \"report\": true and validations keeps some."));

@@ -2,10 +2,7 @@
 
 #include <zlib.h>
 
-#include <array>
-
 #include "base/error.h"
-#include "base/text.h"
 
 namespace jigsaw::inline report {
 

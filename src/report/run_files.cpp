@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "config/config.h"

@@ -61,7 +61,7 @@ Json scores_of_netcdf(const std::string& path) {
   const auto file = open_variables(path, Dimensions::kByName);
   const FileVariable *leads = file->find("lead_time"), *regions = file->find("region");
   if (leads == nullptr || regions == nullptr)
-    throw DataError(concat(path, " is none of evaluate's files: it has no lead_time and region"));
+    throw DataError(concat(path, " was not written by evaluate: it has no lead_time and region"));
   Json json = {
       {"lead_hours", file->read_all(*leads)}, {"scores", Json::object()}, {"spectra", Json::object()}};
   for (const FileVariable& variable : file->variables()) {
@@ -115,7 +115,7 @@ Json read_scores(const std::string& path) {
   if (first != '{') return scores_of_netcdf(path);
   Json scores = read_json(path);
   if (!scores.contains("scores") || !scores.contains("lead_hours"))
-    throw DataError(concat(path, " is none of evaluate's files: it has no scores and lead_hours"));
+    throw DataError(concat(path, " was not written by evaluate: it has no scores and lead_hours"));
   return scores;
 }
 

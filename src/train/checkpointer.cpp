@@ -93,8 +93,9 @@ void Checkpointer::save(CheckpointManifest manifest, const std::vector<Checkpoin
 void Checkpointer::finish_last() {
   finish();
   if (failures_in_row_ == 0) return;
-  throw AgreedError(ExitCode::kCheckpoint, 0,
-                    concat("the last checkpoint cannot be saved: ", failure_, "; those before it stand"));
+  throw AgreedError(
+      ExitCode::kCheckpoint, 0,
+      concat("the last checkpoint cannot be saved: ", failure_, "; earlier checkpoints are kept"));
 }
 
 void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
@@ -106,7 +107,7 @@ void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
   failures_in_row_ = 0;
   longest_seconds_ = std::max(longest_seconds_, outcome->seconds);
   if (!outcome->failure.empty())
-    log_.warn(concat("the checkpoint ", outcome->path, " stands, but after it: ", outcome->failure));
+    log_.warn(concat("the checkpoint ", outcome->path, " was saved, but then: ", outcome->failure));
 }
 
 void Checkpointer::tell_failure(const SaveOutcome& outcome) {
@@ -114,10 +115,10 @@ void Checkpointer::tell_failure(const SaveOutcome& outcome) {
   if (++failures_in_row_ >= kMostFailures) {
     throw AgreedError(ExitCode::kCheckpoint, 0,
                       concat(failures_in_row_, " checkpoints in a row could not be saved, the last of step ",
-                             outcome.step, ": ", outcome.failure, "; those before them stand"));
+                             outcome.step, ": ", outcome.failure, "; earlier ones are kept"));
   }
   log_.warn(concat("the checkpoint of step ", outcome.step, " cannot be saved: ", outcome.failure,
-                   "; those before it stand"));
+                   "; earlier checkpoints are kept"));
 }
 
 }  // namespace jigsaw::inline train

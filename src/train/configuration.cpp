@@ -118,8 +118,8 @@ void declare(Keys<TrainOptions>& keys) {
       .counts_where(where("device").is_one_of({"auto", "cuda"}) && here("precision").is("fp32"))
       .doc(
           "A GPU may round the factors of products and convolutions to TensorFloat-32, 11 bits in place of "
-          "24, "
-          "and is faster; sums stay float32. Results of meshes then agree to three digits rather than six.");
+          "24, and is faster; sums stay float32. Results of meshes then agree to three digits rather than "
+          "six.");
   keys.add("graphs", &O::graphs)
       .changeable()
       .counts_where(where("device").is_one_of({"auto", "cuda"}))
@@ -179,16 +179,14 @@ void declare(Keys<ValidationOptions>& keys) {
       .idle_unless(here("every").above(0))
       .doc(
           "Points by which the tiles that cover a validation part of images overlap at least, per spatial "
-          "axis; each "
-          "point is scored in the tile whose border is farthest. []: 0.");
+          "axis; each point is scored in the tile whose border is farthest. []: 0.");
   keys.add("peak", &ValidationOptions::peak, auto_or<double>())
       .above(0)
       .counts_where(where("data.task").is_one_of({"denoise", "map"}) && where("data.classes").is(0))
       .idle_unless(here("every").above(0))
       .doc(
           "The peak of PSNR of images, in the target's unit; \"auto\": the target's largest value in the "
-          "training and "
-          "validation parts.");
+          "training and validation parts.");
   keys.add("rollout", &ValidationOptions::rollout)
       .at_least(1)
       .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
@@ -197,8 +195,7 @@ void declare(Keys<ValidationOptions>& keys) {
       .idle_unless(here("every").above(0))
       .doc(
           "Score the climatology of data.train beside forecasts; the run reads the training data once more "
-          "for "
-          "it.");
+          "for it.");
 }
 
 void declare(Keys<CheckpointOptions>& keys) {
@@ -218,8 +215,7 @@ void declare(Keys<CheckpointOptions>& keys) {
       .counts_where(here("every").above(0))
       .doc(
           "A number of the validation, such as loss or t2m.rmse: a checkpoint is written after each "
-          "validation "
-          "that improves it, and the best one is kept; empty: none.");
+          "validation that improves it, and the best one is kept; empty: none.");
   keys.choice(
           "best_is", &O::best_is,
           {{"lowest", BestIs::kLowest, "Less is better."}, {"highest", BestIs::kHighest, "More is better."}})
@@ -257,8 +253,7 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .doc(
           "How ranks cut the work; \"auto\": as a step takes least time by the model of `plan`, on as many "
-          "ranks "
-          "as were started and within their memory (forecasts and scores: the domain).");
+          "ranks as were started and within their memory (forecasts and scores: the domain).");
   keys.choice("zero", &O::zero,
               {{"none", Zero::kNone, "Groups along data hold equal parameters and optimizer state."},
                {"optimizer", Zero::kOptimizer, "The optimizer's state is cut over data (ZeRO-1)."},

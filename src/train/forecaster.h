@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "layers/model.h"

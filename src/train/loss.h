@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,13 +97,9 @@ struct SampleSums {
   std::int64_t samples = 0, variables = 0;
   std::vector<double> numerator, denominator;  ///< [samples × variables]
 
-  /// The weighted mean of the variable of one of these samples; has_points() says whether any point was
-  /// valid.
+  /// The weighted mean of the variable of one of these samples; not a number where no point is valid.
   double mean(std::int64_t sample, std::int64_t variable) const {
     return numerator[index(sample, variable)] / denominator[index(sample, variable)];
-  }
-  bool has_points(std::int64_t sample, std::int64_t variable) const {
-    return denominator[index(sample, variable)] > 0;
   }
   /// Those of all samples together, as of one sample; equal on every rank. Collective over the mesh.
   SampleSums merged(const Rank& rank) const;

@@ -64,8 +64,7 @@ void declare_classes(Keys<O>& keys) {
       .at_least(0)
       .doc(
           "Weight of each class; []: all alike. \"frequency\": of N points of the training parts with labels "
-          "of "
-          "K classes n_k are of class k, whose weight is N/(K·n_k), 0 where there are none.");
+          "of K classes n_k are of class k, whose weight is N/(K·n_k), 0 where there are none.");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
     if (old.bad()) throw FileError(concat("cannot read ", path_));
     if (!kept) {
       std::filesystem::remove(temporary, absent);
-      throw FileError(concat("cannot write ", temporary, "; what is in ", path_, " stays"));
+      throw FileError(concat("cannot write ", temporary, "; ", path_, " is left as it was"));
     }
   }
   File(temporary, O_RDWR).sync();

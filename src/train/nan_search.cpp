@@ -158,8 +158,7 @@ void NanSearch::tell_leap(std::int64_t step, const StepResult& result, double us
     return;
   }
   log_.warn(concat(
-      text,
-      "; the batch of the step before gives results as large now: not the data leapt, the parameters did"));
+      text, "; the batch of the step before now gives results as large: the parameters leapt, not the data"));
 }
 
 std::string NanSearch::extremes(const std::vector<Batch>& parts) const {

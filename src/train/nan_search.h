@@ -14,8 +14,8 @@ namespace jigsaw::inline train {
 /// finite. Of a step whose
 /// loss leaps (kLeap times the median of the last kRemembered), after which there is no way back, its batch
 /// and that of the step before run forward once more: the first operation is named whose largest result is
-/// kGrown times as large, or that none is, and so not the data leapt but the parameters. Keeps the batches of
-/// two steps, and costs nothing else while all is well.
+/// kGrown times as large, or that none is, so that the parameters leapt, and not the data. Keeps the batches
+/// of two steps, and costs nothing else while all is well.
 class NanSearch {
  public:
   static constexpr double kLeap = 5, kGrown = 4;

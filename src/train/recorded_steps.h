@@ -13,20 +13,20 @@
 
 namespace jigsaw::inline train {
 
-/// Steps that a device runs without the host that put them in: as CUDA graphs. A step is a row of pieces:
-/// each part of its batch, and the update; between them the host brings batches and decides. Of each kind of
-/// step (as long a rollout, arrays of the same shapes) the first ones run as ever. Once one did without that
-/// the host waited or sent numbers up (tables go up at first use) the next is recorded, on all ranks at once,
-/// and those after it replay it: the same kernels on the same memory, and so the same bits. What differs from
-/// step to step they read from arrays: a copy of the batch in one place, the step's number
-/// (RecordedPosition), the learning rate.
+/// Records training steps as CUDA graphs, and replays them. A step is a sequence of pieces: each part of its
+/// batch, and the update; between them the host brings batches and decides. Of each kind of step (as long a
+/// rollout, arrays of the same shapes) the first ones run unrecorded. Once one of them made the host neither
+/// wait nor upload (tables are uploaded at first use), the next is recorded, on all ranks at once, and those
+/// after it replay it: the same kernels on the same memory, and so the same bits. What differs from step to
+/// step the kernels read from arrays: a copy of the batch in one place, the step's number (RecordedPosition),
+/// the learning rate.
 ///
-/// The memory that recorded pieces use is set aside for them while a step runs. In between others have it
-/// where they would need more than there is; when some of it is still in use at the next step, that runs as
-/// ever, and the kind is recorded once more.
+/// The memory that recorded pieces use is reserved for them while a step runs. Between steps others may take
+/// it before the arena grows; if some of it is still in use at the next step, that step runs unrecorded, and
+/// its kind is recorded anew.
 class RecordedSteps {
  public:
-  /// @param wanted  false: every step runs as ever.
+  /// @param wanted  false: no step is recorded.
   /// Collective.
   RecordedSteps(Context& context, Communicator& world, bool wanted);
   ~RecordedSteps();
@@ -34,17 +34,16 @@ class RecordedSteps {
   RecordedSteps& operator=(const RecordedSteps&) = delete;
 
   /// A step begins, whose batches are alike in shapes. Collective.
-  /// @param alone  it runs as ever, whatever was recorded.
+  /// @param alone  it runs unrecorded, even if its kind is recorded.
   void begin(std::int64_t step, const Batch& batch, bool alone);
   /// The batch of the next piece, where that reads it.
   const Batch& input(const Batch& batch);
-  /// The next piece of the step: puts it in by `work`, or without. What of it later pieces read stands in
-  /// arrays that are held until the step ends.
+  /// The next piece of the step: runs or records `work`, or replays it. What later pieces read of it must
+  /// stand in arrays that are held until the step ends.
   /// @param what  it is, for errors: "the update".
   void piece(const std::string& what, const std::function<void()>& work);
-  /// The same for the first one. Where that cannot be recorded on some rank, `forget` brings what `work` left
-  /// on the host back to the step's beginning, and all ranks run it as ever; no step is recorded from then
-  /// on. Collective.
+  /// The same for the first piece. Where some rank cannot record it, `forget` undoes what `work` has done on
+  /// the host, all ranks run it unrecorded, and no step is recorded from then on. Collective.
   void first_piece(const std::string& what, const std::function<void()>& work,
                    const std::function<void()>& forget);
   void end();
@@ -55,7 +54,7 @@ class RecordedSteps {
   std::string take_remark() { return std::exchange(remark_, {}); }
 
  private:
-  /// Of all ranks the least of these counts; behind kEnd no step is recorded any more.
+  /// Ordered: all ranks take the least that any of them wants. After kEnd no step is recorded.
   enum class Mode : std::uint8_t { kEnd, kPlain, kRecord, kReplay };
   struct Piece {
     std::string what;
@@ -68,7 +67,7 @@ class RecordedSteps {
   struct Kind {
     std::vector<Piece> pieces;  ///< none until it is recorded
     std::int64_t step = 0;      ///< that was recorded
-    int plain = 0;              ///< steps that ran as ever
+    int plain = 0;              ///< steps that ran unrecorded
     bool ready = false;         ///< the last of them can be recorded
   };
 

@@ -90,7 +90,7 @@ void RunDirectory::take_lock(Log& log) {
                                holder_of(*lock_), "; wait for its end or choose another folder"));
     }
     log.warn(concat("the run directory ", path_, " cannot be locked (",
-                    std::generic_category().message(error), "); no other run may use it"));
+                    std::generic_category().message(error), "); see that no other run uses it"));
   } catch (const FileError& error) {
     throw ConfigError(concat("output: ", error.what()));
   }

@@ -4,7 +4,6 @@
 #include <span>
 #include <utility>
 
-#include "base/text.h"
 #include "kernels/pointwise.h"
 #include "train/physical_states.h"
 #include "train/score_sums.h"

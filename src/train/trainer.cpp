@@ -134,7 +134,7 @@ void Trainer::note_empty_targets(const StepResult& result, std::int64_t step) {
   log_.warn(concat("step ", step, ": ", result.empty_targets,
                    result.empty_targets == 1 ? " sample of its batch has no valid target point and adds"
                                              : " samples of its batch have no valid target point and add",
-                   " nothing to the loss; later ones are not said"));
+                   " nothing to the loss; later ones are not reported"));
 }
 
 /// Loss and norm are global, so that all ranks skip together.

@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#include "base/text.h"
-
 namespace jigsaw {
 namespace {
 

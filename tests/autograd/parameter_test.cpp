@@ -46,7 +46,7 @@ Held hold(const Case& on, const Shape& first, const Shape& second) {
     block.release();
     const std::lock_guard lock(mutex);
     for (const auto& group : block.groups()) {
-      held.stored.push_back(group->stored_count());
+      held.stored.push_back(group->stored_range().size());
       held.owned.push_back(group->owned_range().size());
       std::vector<double> values = testing::values_of(group->stored());
       for (const Segment& segment : group->stored_segments()) {

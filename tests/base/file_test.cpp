@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <functional>
-
 #include "support/error_of.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"

@@ -272,7 +272,6 @@ constexpr auto error_of = testing::error_of<CommError>;
 TEST(Communicator, RefusesWhatDoesNotFit) {
   on_ranks([](Communicator& comm) {
     const auto ranks = static_cast<std::size_t>(comm.size());
-    const std::vector<std::int64_t> twos(ranks, 2);
     const std::vector<std::int64_t> threes(ranks, 3);
     const std::vector<std::int64_t> many(ranks + 1, 2);
     std::vector<std::int64_t> negative(ranks, 2);

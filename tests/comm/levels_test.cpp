@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "array/array.h"
-#include "comm/reduce.h"
 
 namespace jigsaw {
 namespace levels_test {

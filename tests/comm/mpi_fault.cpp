@@ -1,13 +1,11 @@
 // Faults that end a whole MPI job, which no test inside it can live to see: `mpi_fault KIND` is run by ctest,
 // which looks at what it says and that it ends.
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <string>
 #include <thread>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "comm/mpi/mpi_session.h"
 #include "comm/watchdog.h"
 

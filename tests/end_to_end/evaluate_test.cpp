@@ -5,7 +5,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <fstream>
 
 #include "end_to_end/trained_forecasts.h"
 #include "io/netcdf_writer.h"

@@ -288,8 +288,7 @@ TEST_F(FakeCuda, AFullDeviceIsNamedWithItsRank) {
   EXPECT_EQ(full.exit_code, 1);
   const std::regex said(
       "\\[rank [01]\\] out of memory on CUDA device [01] in [^:]*, [0-9.]+ MiB of 4.0 MiB are in use: an "
-      "array of "
-      "[0-9.]+ [KM]iB \\([a-z]+\\) does not fit, .*arrays hold ");
+      "array of [0-9.]+ [KM]iB \\([a-z]+\\) does not fit, .*arrays hold ");
   EXPECT_TRUE(std::regex_search(full.err, said)) << full.err;
 }
 

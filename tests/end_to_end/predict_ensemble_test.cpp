@@ -1,7 +1,6 @@
 // Ensembles of which all members are samples: training, scores over all of them, forecasts of one.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 
 #include "end_to_end/trained_forecasts.h"
@@ -64,14 +63,7 @@ TEST(PredictEnsemble, WritesOneMemberAndScoresAll) {
                          {"forcings", {"latitude"}},
                          {"train", {"2021-01-01", "2021-01-04"}},
                          {"valid", {"2021-01-05", "2021-01-06"}}}},
-                       {"model",
-                        {{"type", "weathermixer"},
-                         {"patch", {4, 4}},
-                         {"embed_dim", 8},
-                         {"depth", 1},
-                         {"positions", true},
-                         {"final_norm", true},
-                         {"output_map", false}}},
+                       {"model", small_mixer(8)},
                        {"optimizer", {{"learning_rate", 5e-3}}},
                        {"train", {{"steps", 10}, {"batch_size", 3}, {"precision", "fp64"}}},
                        {"validation", {{"every", 10}, {"rollout", 2}, {"climatology", true}}},

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 
 #include "end_to_end/command.h"
 #include "files/image_output.h"

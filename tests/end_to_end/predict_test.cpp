@@ -7,7 +7,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 
 #include "end_to_end/trained_forecasts.h"
 

@@ -123,7 +123,7 @@ TEST_F(Report, ThePageIsWrittenAtTheEndAndByTheCommand) {
     EXPECT_NE(at_the_end.find(figure), std::string::npos) << figure;
     EXPECT_NE(both.find(figure), std::string::npos) << figure;
   }
-  EXPECT_EQ(at_the_end.find("is not over"), std::string::npos);
+  EXPECT_EQ(at_the_end.find("has not ended"), std::string::npos);
   const Outcome none = run(1, "report " + (folder() / "data"));
   EXPECT_EQ(none.exit_code, 2);
   ASSERT_EQ(none.errors().size(), 1U) << none.err;
@@ -135,14 +135,13 @@ TEST_F(Report, ABrowserShowsEachFigure) {
   std::string page = read(trained() + "/report.html");
   const std::size_t end = page.rfind("</body>");
   ASSERT_NE(end, std::string::npos);
-  page.insert(end,
-              "<pre id='seen'></pre><script>for (const f of document.querySelectorAll('figure')) {"
-              "const b = f.getBoundingClientRect(), s = [...f.querySelectorAll('svg')];"
-              "const drawn = f.id === 'fig-table' || s.every(v => v.getBoundingClientRect().width > 50 && "
-              "[...v.querySelectorAll('image')].every(i => i.getBoundingClientRect().width > 0));"
-              "document.getElementById('seen').textContent += f.id + ':' + (b.width > 50 && b.height > 10 && "
-              "drawn) + "
-              "' ';}</script>");
+  page.insert(
+      end,
+      "<pre id='seen'></pre><script>for (const f of document.querySelectorAll('figure')) {const b = "
+      "f.getBoundingClientRect(), s = [...f.querySelectorAll('svg')];const drawn = f.id === 'fig-table' || "
+      "s.every(v => v.getBoundingClientRect().width > 50 && [...v.querySelectorAll('image')].every(i => "
+      "i.getBoundingClientRect().width > 0));document.getElementById('seen').textContent += f.id + ':' + "
+      "(b.width > 50 && b.height > 10 && drawn) + ' ';}</script>");
   folder().write("seen.html", page);
   const std::string shown = said_by(
       "timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "

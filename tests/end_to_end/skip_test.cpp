@@ -4,7 +4,6 @@
 #include <netcdf.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "end_to_end/command.h"

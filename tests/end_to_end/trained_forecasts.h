@@ -37,6 +37,12 @@ struct Truth {
   }
 };
 
+/// The configuration of a WeatherMixer of one block, with patches of 4 × 4 points.
+inline Json small_mixer(int embed_dim) {
+  return {{"type", "weathermixer"}, {"patch", {4, 4}},    {"embed_dim", embed_dim}, {"depth", 1},
+          {"positions", true},      {"final_norm", true}, {"output_map", false}};
+}
+
 /// A model trained for a few steps on sample data, and what it says in validation.
 class TrainedForecasts : public ::testing::Test {
  protected:

@@ -67,7 +67,7 @@ inline Time at(const std::string& text) {
 }
 
 inline Period period(const std::string& first, const std::string& last) {
-  return parse_period(first, last).value();
+  return parse_dates(first, last).value().in(Calendar::kStandard, "the period");
 }
 
 /// Six-hourly fields of the fixtures with one of every role.

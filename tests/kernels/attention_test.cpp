@@ -7,7 +7,6 @@
 #include <complex>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"

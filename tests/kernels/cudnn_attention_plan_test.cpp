@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/cuda/attention_by_cudnn.h"
-#include "support/described_gpu/runtime.h"
 #include "support/source_dir.h"
 
 namespace jigsaw {

@@ -8,7 +8,6 @@
 #include "array/raw_memory.h"
 #include "array/transfer.h"
 #include "base/error.h"
-#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 #include "support/arrays.h"
 

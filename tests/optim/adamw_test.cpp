@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "optim/optimizer.h"
-#include "optim/registry.h"
 #include "support/golden_file.h"
 #include "support/parameters.h"
 #include "support/test_ranks.h"

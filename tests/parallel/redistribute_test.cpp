@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "base/error.h"
 #include "parallel/cost.h"
 #include "support/arrays.h"

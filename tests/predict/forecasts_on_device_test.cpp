@@ -9,8 +9,8 @@
 #include "predict/climatology_scores.h"
 #include "predict/evaluation.h"
 #include "predict/forecast.h"
-#include "predict/on_device.h"
 #include "support/netcdf_reader.h"
+#include "support/on_device.h"
 #include "support/temporary_folder.h"
 #include "train/forecast_file.h"
 #include "train/trainer.h"
@@ -25,12 +25,8 @@ using testing::Where;
 /// Two fields around the globe, one of them missing here and there, of five days every six hours.
 void write_fields(const std::string& path) {
   constexpr std::size_t kTimes = 20, kRows = 8, kColumns = 12;
-  testing::FileAxes axes;
-  for (std::size_t t = 0; t < kTimes; ++t) axes.hours.push_back(6.0 * static_cast<double>(t));
-  for (std::size_t row = 0; row < kRows; ++row)
-    axes.latitudes.push_back(70.0 - 20 * static_cast<double>(row));
-  for (std::size_t column = 0; column < kColumns; ++column)
-    axes.longitudes.push_back(30 * static_cast<double>(column));
+  const testing::FileAxes axes = {testing::coordinates(kTimes, 0, 6), testing::coordinates(kRows, 70, -20),
+                                  testing::coordinates(kColumns, 0, 30)};
   std::vector<double> warm, windy;
   for (std::size_t i = 0; i < kTimes * kRows * kColumns; ++i) {
     warm.push_back(280 + 9 * std::sin(0.37 * static_cast<double>(i)));

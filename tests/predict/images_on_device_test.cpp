@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "predict/image_evaluation.h"
 #include "predict/image_prediction.h"
-#include "predict/on_device.h"
+#include "support/on_device.h"
 #include "support/source_dir.h"
 #include "support/temporary_folder.h"
 #include "train/trainer.h"

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "autograd/operations.h"
-#include "base/text.h"
 #include "proof/report.h"
 #include "support/source_dir.h"
 #include "support/test_context.h"

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <optional>
 
 #include "support/temporary_folder.h"
 

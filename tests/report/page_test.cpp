@@ -176,7 +176,7 @@ TEST(ReportPage, LoadsNothing) {
 TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
   const WrittenRun run(false);
   const std::string page = report_page({{run.path}, "", "", ""});
-  EXPECT_NE(page.find("first is not over"), std::string::npos);
+  EXPECT_NE(page.find("first has not ended"), std::string::npos);
   EXPECT_NE(page.find("fig-loss"), std::string::npos);
   EXPECT_EQ(page.find("fig-memory"), std::string::npos);
   for (const char* file : {"/metrics.jsonl", "/examples.json", "/placement.json"}) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <mutex>
 
 #include "checkpoint/writer.h"
 #include "config/config.h"

@@ -7,7 +7,6 @@
 
 #include "kernels/cuda/attention_by_cudnn.h"
 #include "kernels/cuda/cudnn_attention_plan.h"
-#include "support/described_gpu/runtime.h"
 #include "train/shipped_steps.h"
 
 namespace jigsaw {

@@ -17,7 +17,8 @@ std::vector<Time> six_hourly(const std::string& first, const std::string& last) 
 }
 
 std::vector<std::string> warnings(const std::vector<Time>& times, const char* first, const char* last) {
-  return period_warnings(times, parse_period(first, last).value(), "data.train");
+  return period_warnings(times, parse_dates(first, last).value().in(Calendar::kStandard, "data.train"),
+                         "data.train");
 }
 
 using Lines = std::vector<std::string>;

@@ -29,6 +29,12 @@ struct Axis {
 
 }  // namespace
 
+std::vector<double> coordinates(std::size_t count, double first, double step) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(first + step * static_cast<double>(i));
+  return all;
+}
+
 void write_forecast_file(const std::string& path, const FileAxes& axes,
                          const std::vector<FileField>& fields) {
   int file = 0;

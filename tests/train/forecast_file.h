@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct FileField {
 struct FileAxes {
   std::vector<double> hours, latitudes, longitudes;
 };
+
+/// Coordinates first, first + step, …
+std::vector<double> coordinates(std::size_t count, double first, double step);
 
 /// Writes a NetCDF file of float64 numbers.
 void write_forecast_file(const std::string& path, const FileAxes& axes, const std::vector<FileField>& fields);

@@ -109,11 +109,9 @@ struct Fields {
   }
 
   void write(const std::string& path) const {
-    std::vector<double> hours, latitudes, longitudes;
-    for (int t = 0; t < kTimes; ++t) hours.push_back(6.0 * t);
-    for (int row = 0; row < kRows; ++row) latitudes.push_back(50 - 2.0 * row);
-    for (int column = 0; column < kColumns; ++column) longitudes.push_back(2.0 * column);
-    testing::write_forecast_file(path, {hours, latitudes, longitudes},
+    testing::write_forecast_file(path,
+                                 {testing::coordinates(kTimes, 0, 6), testing::coordinates(kRows, 50, -2),
+                                  testing::coordinates(kColumns, 0, 2)},
                                  {{"t2m", t2m.values},
                                   {"q", q.values},
                                   {"tp", tp.values},

@@ -106,8 +106,7 @@ TEST(MemoryNeed, BeyondTheRoomNamesTheKeysAndWhatWouldFit) {
   EXPECT_EQ(error_of({3000.0 * (1 << 20), 10}, configuration, 1, room),
             "model.embed_dim and model.depth: a rank needs at least 2.9 GiB for parameters, gradients and "
             "optimizer and 10 B for activations, and 1 rank has 1000 MiB here; a model that needs 4 times "
-            "less might "
-            "fit, or more ranks that cut it (mesh, zero)");
+            "less might fit, or more ranks that cut it (mesh, zero)");
   EXPECT_NE(error_of({1e30, 1e40}, configuration, 1, room).find("more than 8000 PiB"), std::string::npos);
   const std::string of_device = message_of({3e9, 1e9}, configuration, {room, 2, true});
   EXPECT_NE(of_device.find("2 ranks share 1000 MiB on a GPU; "), std::string::npos) << of_device;

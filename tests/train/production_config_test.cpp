@@ -62,8 +62,7 @@ void step_without_data(const Production& production, std::int64_t parameters) {
   EXPECT_GT(context.tally().flops, 0);
   std::printf(
       "rank 5 of 8 (domain 2 × 2, tensor 2), batch 1: %.2f GB of parameters, %.2f GB of activations, %.1f "
-      "TFLOP, "
-      "%.2f GB sent\n",
+      "TFLOP, %.2f GB sent\n",
       static_cast<double>(stored) * 1e-9,
       static_cast<double>(context.arena().peak_bytes(Purpose::kActivations)) * 1e-9,
       context.tally().flops * 1e-12, world->traffic().total_bytes() * 1e-9);

@@ -27,16 +27,13 @@ namespace jigsaw {
 namespace {
 
 constexpr int kSteps = 9, kManySteps = 16;
-/// Steps of a kind that run as ever, at most, before they are recorded.
+/// Steps of a kind that run unrecorded, at most, before they are recorded.
 constexpr int kPlain = 3;
 
 void write_fields(const std::string& path) {
   constexpr std::size_t kTimes = 24, kRows = 8, kColumns = 12;
-  testing::FileAxes axes;
-  for (std::size_t t = 0; t < kTimes; ++t) axes.hours.push_back(6.0 * static_cast<double>(t));
-  for (std::size_t row = 0; row < kRows; ++row) axes.latitudes.push_back(60.0 - static_cast<double>(row));
-  for (std::size_t column = 0; column < kColumns; ++column)
-    axes.longitudes.push_back(static_cast<double>(column));
+  const testing::FileAxes axes = {testing::coordinates(kTimes, 0, 6), testing::coordinates(kRows, 60, -1),
+                                  testing::coordinates(kColumns, 0, 1)};
   std::vector<double> warm;
   for (std::size_t i = 0; i < kTimes * kRows * kColumns; ++i)
     warm.push_back(i % 67 == 0 ? NAN : 280 + 9 * std::sin(0.37 * static_cast<double>(i)));
@@ -227,7 +224,7 @@ void take_memory(const Context& context, std::vector<Array>& taken) {
     taken.emplace_back(context, Shape{30}, DType::kFloat64, Purpose::kWorkspace);
 }
 
-/// Arrays that others hold in memory of recorded steps: those run as ever, and are recorded once more.
+/// Arrays that others hold in memory of recorded steps: those run unrecorded, and are recorded anew.
 TEST_F(RecordedStepsTest, OneDeviceGivesMemoryToOthers) {
   std::vector<Array> others;
   const auto take = [&](std::int64_t step, const Communicator& world) {
@@ -274,8 +271,8 @@ void expect_nothing_recorded(const Made& made) {
   }
 }
 
-/// Where a step cannot be recorded it runs as ever, and so do all others: in its middle, and when all of it
-/// was put in.
+/// Where a step cannot be recorded it runs unrecorded, and so do all others: in its middle, and when all of
+/// it was put in.
 TEST_F(RecordedStepsTest, SpoiltOneDeviceGoesOnWithoutGraphs) {
   for (const char* const what : {"0:60", "0:0", "0:upload"}) {
     SCOPED_TRACE(what);
@@ -338,7 +335,7 @@ TEST_F(RecordedStepsTest, OneDeviceGivesUpWhereTheHostTakesPart) {
       << said;
 }
 
-/// Whoever of the ranks cannot replay a step, all run it as ever, and then record it together.
+/// Where one rank cannot replay a step all run it unrecorded, and then record it together.
 TEST_F(RecordedStepsTest, RanksOnNcclAgree) {
   std::vector<Array> others;
   const auto take = [&](std::int64_t step, const Communicator& world) {

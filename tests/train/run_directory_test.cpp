@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <functional>
 
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"

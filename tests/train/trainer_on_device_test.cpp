@@ -11,7 +11,7 @@
 
 #include "array/device_times.h"
 #include "config/config.h"
-#include "kernels/cuda_context.h"
+#include "support/on_device.h"
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
 #include "train/forecast_file.h"
@@ -20,16 +20,16 @@
 namespace jigsaw {
 namespace trainer_on_device_test {
 
+using testing::make_context;
+using testing::Where;
+
 constexpr int kSteps = 4, kSaved = 2;
 
 /// Two fields, missing here and there, of five days every six hours on 8 × 12 points.
 void write_fields(const std::string& path) {
   constexpr std::size_t kTimes = 20, kRows = 8, kColumns = 12;
-  testing::FileAxes axes;
-  for (std::size_t t = 0; t < kTimes; ++t) axes.hours.push_back(6.0 * static_cast<double>(t));
-  for (std::size_t row = 0; row < kRows; ++row) axes.latitudes.push_back(60.0 - static_cast<double>(row));
-  for (std::size_t column = 0; column < kColumns; ++column)
-    axes.longitudes.push_back(static_cast<double>(column));
+  const testing::FileAxes axes = {testing::coordinates(kTimes, 0, 6), testing::coordinates(kRows, 60, -1),
+                                  testing::coordinates(kColumns, 0, 1)};
   std::vector<double> warm, windy;
   for (std::size_t i = 0; i < kTimes * kRows * kColumns; ++i) {
     warm.push_back(280 + 9 * std::sin(0.37 * static_cast<double>(i)));
@@ -84,20 +84,6 @@ Configuration configuration_of(const Case& one, const std::string& output) {
                {"output", output}};
   for (const std::string& change : one.changes) apply_override(json, change);
   return parse<Configuration>(json);
-}
-
-enum class Where { kHost, kSimulated, kCuda };
-
-Context make_context(Where where) {
-  switch (where) {
-    case Where::kSimulated:
-      return testing::SimulatedDevice::make_context(Backend::kCpu, 1);
-    case Where::kCuda:
-      return make_cuda_context(0);
-    case Where::kHost:
-      break;
-  }
-  return Context::make_host(Backend::kCpu, 1);
 }
 
 /// What summary.json says of a rank.

@@ -19,11 +19,13 @@ constexpr int kRanks = 2;
 /// Four days every six hours; the last two are for validation, of seven batches.
 void write_field(const std::string& path) {
   constexpr std::size_t kTimes = 16, kRows = 4, kColumns = 6;
-  std::vector<double> hours, values;
-  for (std::size_t t = 0; t < kTimes; ++t) hours.push_back(6.0 * static_cast<double>(t));
+  std::vector<double> values;
   for (std::size_t i = 0; i < kTimes * kRows * kColumns; ++i)
     values.push_back(2 + std::sin(0.7 * static_cast<double>(i)));
-  testing::write_forecast_file(path, {hours, {50, 49, 48, 47}, {0, 1, 2, 3, 4, 5}}, {{"x", values}});
+  testing::write_forecast_file(path,
+                               {testing::coordinates(kTimes, 0, 6), testing::coordinates(kRows, 50, -1),
+                                testing::coordinates(kColumns, 0, 1)},
+                               {{"x", values}});
 }
 
 Configuration configuration_in(const std::string& folder) {

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "comm/thread/run_ranks.h"
-#include "support/arrays.h"
 #include "support/pieces.h"
 
 namespace jigsaw {

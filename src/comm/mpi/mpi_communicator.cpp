@@ -26,7 +26,7 @@ std::vector<std::int64_t> piece_offsets(const std::vector<std::int64_t>& counts)
   return first;
 }
 
-/// Of the host, or of a device, where MPI reads and writes it.
+/// Memory of the host, or of a device, that MPI reads and writes.
 std::byte* memory(const Array& array) {
   return const_cast<std::byte*>(array.raw());
 }
@@ -139,7 +139,8 @@ class MpiCommunicator : public Communicator {
   bool prepares_ = false;                      ///< the thread beside, for the device
 };
 
-/// What a rank sends itself; MPI begins behind it, and on a device behind all that still uses the memory.
+/// Copies what a rank sends to itself. MPI begins after that, and on a device after all that still uses the
+/// memory.
 void MpiCommunicator::move_to_self(MpiTransfer& transfer, const Call& call, const Array& result) const {
   const std::int64_t element = size_of(call.send.dtype());
   DeviceRuntime* const device = device_of(call);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <deque>
 #include <list>
-#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -137,7 +136,7 @@ std::vector<double> reduce(Messages& messages, const std::vector<Level>& levels,
   return values;
 }
 
-/// The texts of the ranks that this one speaks for go to its parent; at the root all are there.
+/// Sends the texts of the ranks that this one relays for to its parent; the root then has all.
 std::vector<std::string> gather(Messages& messages, std::string text, int root) {
   const Tree branch = tree(messages.size(), place_from(root, messages.rank(), messages.size()));
   std::string bundle;
@@ -156,7 +155,7 @@ std::vector<std::string> gather(Messages& messages, std::string text, int root) 
   return result;
 }
 
-/// The farthest branch first, for it has the most below it.
+/// The last branch first: it has the most ranks below it.
 std::string scatter(Messages& messages, const std::vector<std::string>& texts, int root) {
   const int own = place_from(root, messages.rank(), messages.size());
   const Tree branch = tree(messages.size(), own);

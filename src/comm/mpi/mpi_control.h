@@ -4,9 +4,9 @@
 
 namespace jigsaw::inline comm {
 
-/// Messages of a transfer carry the number of its call in the group, modulo kTags, as their tag, control
-/// messages so many more: what a call that failed has left unread is not taken for that of the next one. MPI
-/// guarantees tags up to 32767.
+/// The tag of a transfer's messages is the number of its call in the group modulo kTags, that of control
+/// messages kTags more, so that messages left unread by a failed call are not taken for those of the next.
+/// MPI guarantees tags up to 32767.
 inline constexpr std::int64_t kTags = 1 << 14;
 
 /// A communicator of MPI, and what is known of it without asking MPI.

@@ -31,7 +31,7 @@ class ProgressThread {
   /// (512 KiB over UCX).
   static constexpr int kProbes = 8;
 
-  /// @param mpi      while another holds it, this thread need not.
+  /// @param mpi      while another thread holds it, this one need not call MPI.
   /// @param rank     of this process in MPI_COMM_WORLD, whose errors return.
   /// @param seconds  between calls; 0: none.
   ProgressThread(MpiMutex& mpi, int rank, double seconds);

@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
 
-/// What NCCL is to find in its environment, which it reads once: said as the program starts, for later there
-/// are threads, and one that reads the environment while it grows may read what is no more.
+/// Sets NCCL's environment variables, which NCCL reads once. Set as the program starts, before there are
+/// threads: setenv() is not safe while another thread reads the environment.
 [[maybe_unused]] const bool kEnvironmentIsReady = [] {
   setenv(kOrder, "1", 0);
   // Memory that graphs send stands where it is mapped (cuMemMap), which is not for other processes.
@@ -27,8 +27,8 @@ constexpr const char* kOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
   return true;
 }();
 
-/// Between looks at a communicator that is busy: none for the first thousand microseconds, in which a call
-/// comes into its stream.
+/// Pause between polls of a busy communicator: none in the first millisecond, within which most calls get
+/// into their stream.
 void pause(std::chrono::steady_clock::time_point begun) {
   constexpr std::chrono::milliseconds kShort{1};
   if (std::chrono::steady_clock::now() - begun < kShort) return std::this_thread::yield();
@@ -112,8 +112,8 @@ void NcclJob::fail(Lock& lock, const std::string& reason, bool by_peer) noexcept
   lock.lock();
 }
 
-/// In a thread that goes on by itself where it takes too long. A new thread's device is the first one, on
-/// which NCCL would make a context as it comes back to it.
+/// Runs `work` in a thread that is left alone where it takes too long. That thread makes this rank's device
+/// current: a new thread's is the first one, on which NCCL would make a context.
 void NcclJob::end(const std::function<void()>& work) const noexcept {
   try {
     const auto done = std::make_shared<std::promise<void>>();
@@ -169,7 +169,7 @@ NcclGroup::~NcclGroup() {
   std::erase(job_->groups_, this);
 }
 
-/// Once all ranks do, unless one of them fails.
+/// Returns when all ranks finish, or one of them fails.
 void NcclGroup::finish(NcclJob::Lock& lock) {
   ncclCommFinalize(comm_);
   const auto begun = std::chrono::steady_clock::now();
@@ -232,7 +232,7 @@ void NcclGroup::run(const char* what, const std::function<void(ncclComm_t)>& iss
   settle(what);
 }
 
-/// Calls return before their work stands in its stream.
+/// Waits until issued work is in its stream: calls return before.
 void NcclGroup::settle(const char* what) {
   const auto begun = std::chrono::steady_clock::now();
   for (;;) {

@@ -21,8 +21,8 @@ class NcclGroup;
 /// called before, and so of the calls that are not done the first one has all that it needs on all ranks.
 /// CUDA keeps the order as far as it can: where blocks of the more urgent one begin first after all, both
 /// must fit the device, which two kernels of NCCL's at most 32 blocks do on anything larger than a slice of a
-/// GPU. Without that order a kernel that waits for its peers could keep the multiprocessors which there
-/// another's needs first.
+/// GPU. Without that order, a kernel that waits for its peers could occupy the multiprocessors on which
+/// another kernel must run first.
 bool launches_in_order();
 
 /// What all NCCL communicators of a rank share: one lock for calls of NCCL, the first failure, and a thread

@@ -44,9 +44,9 @@ Run run_of(const Array& array, std::int64_t first, std::int64_t count) {
           static_cast<std::size_t>(count)};
 }
 
-/// Of calls of NCCL that fail, and not for a peer. NCCL hears of a device that has failed, too, and knows
-/// less of it: the device's own words come first. Or CUDA may have had no memory for NCCL on a device that
-/// arrays fill, of which an abort has given some back by now.
+/// Calls NCCL; where it fails, and not for a peer, the error says what the device says if that has failed,
+/// for NCCL knows less of it. Where CUDA failed within NCCL the error also says how full the device is, of
+/// which an abort has freed some by now.
 template <typename F>
 auto with_words_of_the_device(Context& context, const F& call) {
   try {
@@ -66,7 +66,8 @@ auto with_words_of_the_device(Context& context, const F& call) {
   }
 }
 
-/// While it lives, work is put into a stream for communication, behind what the context's holds by now.
+/// While it lives, work goes into a stream for communication, behind all that the context's stream holds when
+/// it is made.
 class InStream {
  public:
   InStream(Context& context, Stream stream) : context_(context), before_(context.stream()) {
@@ -83,7 +84,7 @@ class InStream {
   Stream before_;
 };
 
-/// How a call is timed on the device, where somebody traces: marks in a stream, from `begin` on.
+/// Times a call on the device, if it is traced, by marks in the stream.
 class DeviceSpan {
  public:
   /// @param event  of which a copy is noted in the lane.
@@ -102,7 +103,8 @@ class DeviceSpan {
   std::int64_t begin_ = 0;
 };
 
-/// A call from when the context's stream is one for communication until its result is let go.
+/// A call under way: made when the context's stream is one for communication, and alive until its result is
+/// released.
 class NcclOperation : public Pending::Operation {
  public:
   /// Its work comes next.
@@ -126,12 +128,12 @@ class NcclOperation : public Pending::Operation {
     done_ = runtime.ticket(context_.stream());
   }
 
-  /// Memory that is let go belongs to work that comes later in the context's stream.
+  /// Waits, since released memory may be reused by later work in the context's stream.
   ~NcclOperation() override {
     if (waited_ || std::uncaught_exceptions() > exceptions_) return;
     try {
       context_.runtime()->wait(context_.stream(), done_);
-    } catch (const Error&) {  // which the next call says, too
+    } catch (const Error&) {  // the next call reports it, too
     }
   }
 
@@ -236,7 +238,7 @@ class NcclCommunicator : public Communicator {
     return std::make_unique<NcclGroup>(job_, label(), rank(), size());
   }
   cudaStream_t stream() const { return kernels::cuda::stream_of(context()); }
-  /// The one whose calls go into the context's stream.
+  /// The NCCL communicator for the stream that the context has now.
   NcclGroup& group() const { return *groups_[context().stream() == Stream::kBackground ? 1 : 0]; }
   void count(Collective kind, std::int64_t messages, std::int64_t bytes) const {
     *sent_counter(kind) += {messages, static_cast<double>(bytes)};
@@ -249,22 +251,24 @@ class NcclCommunicator : public Communicator {
   /// travel.
   void exchange(Collective kind, const Array& send, const std::vector<Message>& sends, Array receive,
                 const std::vector<Message>& receives) const;
-  /// This rank's piece of `send` on all, or of `result` itself, where it is in its place.
+  /// Gathers the ranks' pieces in `result`; `send` is this rank's, or `result` itself where the piece is in
+  /// its place.
   void gather(Collective kind, const Array& send, const std::vector<std::int64_t>& counts,
               Array result) const;
   void reduce_pieces(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
                      std::vector<Array>& held) const;
   void reduce_in_two_levels(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
                             std::vector<Array>& held) const;
-  /// Of pieces that are not even.
+  /// For pieces that are not even.
   void gather_in_two_levels(Collective kind, const Array& send, const std::vector<std::int64_t>& counts,
                             Array result) const;
-  /// Whether pieces travel so: the same on all ranks.
+  /// Whether pieces travel in two levels; the same on all ranks.
   bool in_two_levels(const std::vector<std::int64_t>& counts, DType dtype) const;
   void all_reduce(const Call& call, Array result, std::vector<Array>& held) const;
   void reduce_by_nccl(const Call& call, Array result) const;
   void broadcast(const Call& call, const Array& result) const;
-  /// Whether NCCL adds: its max and min forget a NaN, and of a scatter pieces must be even.
+  /// Whether NCCL's own reduction is taken: not for max and min, in which it drops NaNs, nor for scatters of
+  /// uneven pieces.
   bool reduces_by_nccl(const Call& call) const;
   void prepare_orders();
   /// The call in a trace; none where nobody traces.

@@ -4,16 +4,16 @@
 
 namespace jigsaw::inline nccl {
 
-/// Whose summand is added when, so that a rank that has those of all others gets the bits that they would
-/// have brought it by levels (comm/levels.h). Sums are nested: `ends` says how many of them a summand ends,
-/// innermost first; each is added to the one around it.
+/// The order in which a rank that holds the summands of all ranks adds them, so that it gets the same bits as
+/// a reduction by levels (comm/levels.h). Sums are nested: `ends` says how many of them a summand completes,
+/// innermost first; a completed sum is added to the one around it.
 struct Summand {
   std::int32_t rank = 0;
   std::int32_t ends = 0;
 };
 struct SumOrder {
   std::vector<Summand> summands;  ///< each rank once
-  int depth = 0;                  ///< sums within one another
+  int depth = 0;                  ///< depth of the nesting
   static constexpr int kMostDepth = 16;
 };
 

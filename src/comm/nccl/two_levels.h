@@ -22,8 +22,9 @@ NodeGrid grid_of(const std::vector<int>& ranks, int ranks_per_node);
 /// once for each other node, where direct messages take it there once for each rank; all in all, as many
 /// messages and as many bytes travel as directly. `counts` are elements of the pieces by rank.
 ///
-/// To reduce: what is sent within nodes are the pieces of all ranks of the receiver's number; their sums then
-/// travel between nodes. To gather: the own piece between nodes, then all of this rank's number within nodes.
+/// To reduce: within a node each rank is sent the pieces of all ranks with its own number; their sums then
+/// travel between nodes. To gather: each rank's piece travels between nodes, and then, within nodes, the
+/// pieces of all ranks with its number.
 class TwoLevels {
  public:
   TwoLevels(const NodeGrid& grid, int rank)

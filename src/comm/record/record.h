@@ -6,15 +6,15 @@
 
 namespace jigsaw::inline comm {
 
-/// Hears of the calls of a rank that records, in their order: where its work stands meanwhile is what its
-/// context has counted.
+/// Observes the calls of a recording rank, in their order. The work between them is what its context has
+/// counted.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
   /// A call in which something travels is started, or a control call made.
   ///
   /// @param label  of the group, of more than one rank. @param sent  what this rank hands to the transport.
-  /// @return       what waited() is told of it.
+  /// @return       the number by which waited() names it.
   virtual std::size_t started(const Call& call, const std::string& label, const Sent& sent) = 0;
   /// Its result is asked for; of control calls at once.
   virtual void waited(std::size_t number) = 0;

@@ -1,7 +1,6 @@
 #pragma once
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,7 +55,7 @@ class World {
   };
   Transfer start(const Lock&, int rank, const Tally& tally, const Call& call, const std::string& group,
                  double bytes);
-  /// Whether it is later than this for a rank.
+  /// Whether the rank's time has passed this moment.
   bool is_past(const Lock&, int rank, const Tally& tally, double moment);
   /// The rank waits for a transfer until this moment; throws when the job fails.
   void wait_for(Lock& lock, std::condition_variable& changed, int rank, const Tally& tally,

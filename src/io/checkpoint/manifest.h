@@ -59,9 +59,9 @@ struct StoredManifest {
 /// Shards as JSON, {"tensors": …, "shards": …}, and back: for the manifest and on the way to the rank that
 /// writes it.
 Json describe_shards(const std::vector<ShardRecord>& shards);
-/// @throws Error  when the text is not that, or the pieces do not make up whole tensors, each element once,
-/// or
-///                lie outside of their files or in each other there. `whole` false: pieces may be missing.
+/// @throws Error  when the text is no manifest, or pieces do not make up whole tensors with each element
+/// once,
+///                overlap in their files or lie outside of them. `whole` false: pieces may be missing.
 std::vector<ShardRecord> read_shards(const Json& json, bool whole);
 
 /// What every rank knows of a checkpoint, as text: all but shards and views.

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdio>
 #include <map>
-#include <utility>
 
 #include "array/host_view.h"
 #include "base/file.h"

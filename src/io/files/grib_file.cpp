@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -79,8 +77,7 @@ class GribFile::Handle {
   /// @param bytes  outlive it. @param what  is read, for errors.
   Handle(const std::string& bytes, std::string what)
       : what_(std::move(what)), handle_(codes_handle_new_from_message(nullptr, bytes.data(), bytes.size())) {
-    if (handle_ == nullptr)
-      throw DataError(concat("cannot read ", what_, ": ecCodes does not take it apart"));
+    if (handle_ == nullptr) throw DataError(concat("cannot read ", what_, ": ecCodes cannot decode it"));
   }
   ~Handle() { codes_handle_delete(handle_); }
   Handle(const Handle&) = delete;

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
-#include "base/file_kind.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
 

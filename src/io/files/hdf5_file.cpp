@@ -3,7 +3,6 @@
 #include <hdf5.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #pragma once
 #include <hdf5.h>
 
-#include <cstddef>
 #include <optional>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "files/hdf5_values.h"
 
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -66,7 +65,7 @@ Hdf5Values::~Hdf5Values() {
 hid_t Hdf5Values::file() {
   if (file_ >= 0) return file_;
   file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (file_ < 0) throw DataError(concat("cannot read ", path_, ": HDF5 does not open it"));
+  if (file_ < 0) throw DataError(concat("cannot read ", path_, ": HDF5 cannot open it"));
   try {
     file_bytes_ = file_state(path_).bytes;
   } catch (const FileError& error) {
@@ -153,7 +152,7 @@ void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::o
                                                          nullptr, extent.data(), nullptr) >= 0;
   if (!selected || H5Dread(source, type, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) < 0) {
     throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
-                           ": HDF5 says that the file is damaged or lacks a filter"));
+                           ": the file is damaged, or HDF5 lacks a filter that it needs"));
   }
 }
 

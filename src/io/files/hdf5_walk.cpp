@@ -174,7 +174,7 @@ void check_hdf5_for_netcdf(const std::string& path, External external) {
   const auto lock = lock_io();
   if (H5Fis_hdf5(path.c_str()) <= 0) return;
   const Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file.valid()) throw DataError(concat("cannot read ", path, ": HDF5 does not open it"));
+  if (!file.valid()) throw DataError(concat("cannot read ", path, ": HDF5 cannot open it"));
   const auto refuse = [&](const std::string& name, const std::string& why) {
     throw DataError(concat(printable(name.substr(0, 200)), " in ", path, " cannot be used: ", why));
   };

@@ -132,7 +132,7 @@ class Hdf5Images : public ImageOutput {
 
  private:
   void check(bool done) const {
-    if (!done) throw DataError(concat(path_, " cannot be written: HDF5 does not"));
+    if (!done) throw DataError(concat(path_, " cannot be written by HDF5"));
   }
 
   bool close() {

@@ -2,7 +2,6 @@
 
 #include <netcdf.h>
 
-#include <array>
 #include <utility>
 
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -107,7 +106,7 @@ void NiftiFile::check_length() const {
   const std::int64_t needed = header_.data_begin + image_bytes();
   const bool plain = gzdirect(handle(file_)) == 1;
   if (plain ? length >= needed : length >= needed / kMostGzipped) return;
-  throw DataError(concat(path(), " is cut off: it has ", length, " bytes, and its header speaks of ", needed,
+  throw DataError(concat(path(), " is cut off: it has ", length, " bytes, and its header promises ", needed,
                          plain ? "" : " decompressed"));
 }
 

@@ -1,8 +1,6 @@
 #pragma once
 #include <fstream>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "files/image_output.h"
 

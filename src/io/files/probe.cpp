@@ -143,7 +143,7 @@ void Probe::check(const std::vector<std::string>& paths) const {
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (ends[i].empty()) continue;
     throw DataError(concat("cannot read ", paths[i], ": reading its header ended a process by ", ends[i],
-                           "; the file is damaged, or made to be"));
+                           "; the file is damaged, perhaps on purpose"));
   }
 }
 

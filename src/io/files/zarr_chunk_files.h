@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 

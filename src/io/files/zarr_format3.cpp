@@ -4,7 +4,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "files/zarr_array.h"
 
@@ -134,7 +133,7 @@ class Reader {
         read_packing(codec.name);
       }
     }
-    if (!of_bytes) zarr_metadata::refuse(what_, "its codecs make no bytes of it");
+    if (!of_bytes) zarr_metadata::refuse(what_, "its codecs never turn its numbers into bytes");
   }
 
   /// From numbers to bytes.

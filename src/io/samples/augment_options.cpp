@@ -29,8 +29,7 @@ void declare(Keys<AugmentOptions>& keys) {
       .doc(
           "Largest angle in degrees by which samples are turned either way, about the axes of depth, height "
           "and width in turn: one number for all or three; one of images in the plane. []: none. Distances "
-          "are "
-          "those of the file's spacing where it says one.")
+          "are those of the file's spacing where it says one.")
       .must("be [], one number, or three",
             [](const auto& angles) { return angles.size() < 2 || angles.size() == 3; });
   keys.add("scale", &O::scale)
@@ -48,21 +47,18 @@ void declare(Keys<AugmentOptions>& keys) {
   keys.add("gamma", &O::gamma)
       .doc(
           "Least and largest exponent γ, drawn evenly in its logarithm: values up to three deviations from "
-          "the "
-          "mean are taken for 0 to 1 and become their γ-th power; []: none. Task map only.")
+          "the mean are taken for 0 to 1 and become their γ-th power; []: none. Task map only.")
       .must("be [] or [least, largest], above 0", is_range);
   keys.add("noise", &O::noise)
       .at_least(0)
       .doc(
           "Largest standard deviation of normal noise on the inputs, in standard deviations of the variable, "
-          "drawn "
-          "evenly from 0 on; 0: none. Task map only.");
+          "drawn evenly from 0 on; 0: none. Task map only.");
   keys.add("blur", &O::blur)
       .range(0, 10)
       .doc(
           "Largest standard deviation in points of a Gaussian by which inputs are blurred, drawn evenly from "
-          "0 on; "
-          "0: none. Task map only.");
+          "0 on; 0: none. Task map only.");
 }
 
 }  // namespace jigsaw::inline samples

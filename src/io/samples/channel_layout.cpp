@@ -40,8 +40,7 @@ void declare(Keys<MakaniOptions>& keys) {
   keys.add("metadata", &O::metadata)
       .doc(
           "A JSON file as Makani's data.json, with h5_path, dhours and coords (channel, lat, lon), relative "
-          "to "
-          "the configuration's folder, else to the working folder; \"\": the keys beside say it.");
+          "to the configuration's folder, else to the working folder; \"\": the keys beside say it.");
   keys.add("variable", &O::variable)
       .not_empty()
       .counts_where(here("metadata").is(""))

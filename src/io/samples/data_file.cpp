@@ -1,7 +1,6 @@
 #include "samples/data_file.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -212,7 +211,7 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     if (std::find(free.begin(), free.end(), dimension) != free.end()) continue;
     if (variable.shape[d] == 1) continue;
     if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
-      refuse(concat("nothing says the times along its dimension ", dimension));
+      refuse(concat("it has no times for its dimension ", dimension));
     refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
                   variable.shape[d], " entries; only one can be chosen from, merge them first"));
   }

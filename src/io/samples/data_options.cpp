@@ -99,12 +99,9 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .changeable()
       .doc(
           "NetCDF and GRIB files and Zarr stores, of images also HDF5 and NIfTI files, as names or patterns "
-          "(*, ?), relative to the "
-          "configuration's folder, else to the working folder. Times and variables of forecasts may be "
-          "spread over "
-          "the files, each of which must have the points of the first one's grid; of images each file holds "
-          "every "
-          "variable. See docs/data.md.")
+          "(*, ?), relative to the configuration's folder, else to the working folder. Times and variables "
+          "of forecasts may be spread over the files, each of which must have the points of the first one's "
+          "grid; of images each file holds every variable. See docs/data.md.")
       .required()
       .not_empty();
   keys.add("allow_external", &DataOptions::allow_external)
@@ -124,16 +121,14 @@ void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("shape", &DataOptions::shape)
       .doc(
           "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "
-          "With it a "
-          "model can be planned without files; they are checked against it.")
+          "With it a model can be planned without files; they are checked against it.")
       .at_least(1)
       .must("be [] or one number per spatial axis, such as [721, 1440]",
             [](const auto& shape) { return shape.empty() || shape.size() == 2 || shape.size() == 3; });
   keys.add("variables", &DataOptions::variables, variables_form())
       .doc(
           "The prognostic variables, both inputs and targets, with levels of pressure in hPa. Of images the "
-          "inputs: "
-          "names of data sets, with their groups, and channels as levels.")
+          "inputs: names of data sets, with their groups, and channels as levels.")
       .required()
       .not_empty();
   keys.add("diagnostic", &DataOptions::diagnostic, variables_form())
@@ -156,11 +151,9 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts())
       .doc(
           "The variables that are eastward or northward components of vectors, as winds are: beyond a pole, "
-          "where "
-          "a layer's padding_mode crosses it, their sign is the other one. \"auto\" for those of the usual "
-          "names: "
-          "u and v, u10, 10u, ua, uas, eastward_wind, u_component_of_wind, 10m_u_component_of_wind and the "
-          "like.");
+          "where a layer's padding_mode crosses it, their sign is the other one. \"auto\" for those of the "
+          "usual names: u and v, u10, 10u, ua, uas, eastward_wind, u_component_of_wind, "
+          "10m_u_component_of_wind and the like.");
 }
 
 bool has_ends(const std::vector<double>& ends) {
@@ -183,8 +176,7 @@ void declare_selection(Keys<DataOptions>& keys) {
       .range(0, 87600)
       .doc(
           "Hours between the times that are used: those at multiples of it since 1970-01-01 00:00 of the "
-          "files' "
-          "calendar; 0: all that the files hold.");
+          "files' calendar; 0: all that the files hold.");
   keys.choice(
           "overlap", &DataOptions::overlap,
           {{"equal", Overlap::kEqual, "All have to hold the same values; where they do not, the run ends."},
@@ -196,8 +188,7 @@ void declare_selection(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts())
       .doc(
           "Variables, inputs of their own, that also have an input channel that is 1 where they are there at "
-          "time 0 "
-          "and 0 where they are missing.")
+          "time 0 and 0 where they are missing.")
       .must("name nothing twice", distinct<std::string>);
 }
 
@@ -237,8 +228,7 @@ void declare_windows(Keys<DataOptions>& keys) {
   keys.choice("predict", &DataOptions::predict,
               {{"increment", Predict::kIncrement,
                 "The change from time 0 to the target, scaled by its own standard deviation; of denoise what "
-                "takes "
-                "the noise away, scaled by noise_sigma."},
+                "takes the noise away, scaled by noise_sigma."},
                {"state", Predict::kState,
                 "The state at the target time, normalised; of denoise the image without noise."}})
       .counts_where(here("task").is_one_of({"forecast", "denoise"}))
@@ -246,10 +236,8 @@ void declare_windows(Keys<DataOptions>& keys) {
   keys.add("train", &DataOptions::train, one_or_list(part_form()))
       .doc(
           "The training period, or a list of periods. A window belongs to a period when its time 0 and all "
-          "its "
-          "targets lie in it; earlier inputs may precede. Both end dates count whole days. Of images: "
-          "indices along "
-          "dimensions, both ends included, or a list of such.")
+          "its targets lie in it; earlier inputs may precede. Both end dates count whole days. Of images: "
+          "indices along dimensions, both ends included, or a list of such.")
       .required()
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
@@ -265,8 +253,7 @@ void declare_images(Keys<DataOptions>& keys) {
       .counts_where(of_images())
       .doc(
           "What the dimensions of the data sets of images are, in their order in the files. A data set may "
-          "lack "
-          "\"channel\". Required by the tasks denoise and map.")
+          "lack \"channel\". Required by the tasks denoise and map.")
       .must("name nothing twice", distinct<ImageDim>)
       .must("hold \"height\" and \"width\", as [\"depth\", \"height\", \"width\"] does",
             [](const auto& dims) {
@@ -283,18 +270,16 @@ void declare_images(Keys<DataOptions>& keys) {
       .at_least(1)
       .doc(
           "Extents of the crops that images are trained on, [depth, height, width] or [height, width], each "
-          "from a "
-          "random place of a training part; [] to train on whole parts. Validation covers its parts with "
-          "tiles of "
-          "this size.");
+          "from a random place of a training part; [] to train on whole parts. Validation covers its parts "
+          "with tiles of this size.");
   keys.add("spacing", &DataOptions::spacing)
       .counts_where(of_images())
       .above(0)
       .doc(
           "Distance of points in mm, [depth, height, width] or [height, width], to which all images are "
-          "brought from "
-          "that of their files, linearly, labels by the nearest point; crops and slices count the new "
-          "points, and predict brings its results back to those of the files. []: they stay as they are.");
+          "brought from that of their files, linearly, labels by the nearest point; crops and slices count "
+          "the new points, and predict brings its results back to those of the files. []: they stay as they "
+          "are.");
   keys.add("flips", &DataOptions::flips, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
       .counts_where(of_images())
       .doc("Spatial dimensions along which every second training sample, at random, is mirrored.")
@@ -427,17 +412,14 @@ void declare(Keys<VariableOptions>& keys) {
   keys.add("name", &VariableOptions::name)
       .doc(
           "The variable's name in the files, its standard_name, or another usual name of it: t2m, 2t, "
-          "2m_temperature "
-          "and tas are one.")
+          "2m_temperature and tas are one.")
       .required()
       .not_empty();
   keys.add("levels", &VariableOptions::levels, std::make_unique<ListForm<double>>(level_form()))
       .doc(
           "Its levels by their values: numbers in hPa where they are levels of pressure, else in the unit of "
-          "the "
-          "files, or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a variable "
-          "without "
-          "levels.");
+          "the files, or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a variable "
+          "without levels.");
   keys.add("data_set", &VariableOptions::data_set)
       .doc(
           "Of images: the name of the data set in the files, where the variable is to have another; \"\": "
@@ -446,8 +428,7 @@ void declare(Keys<VariableOptions>& keys) {
       .changeable()
       .doc(
           "Of images: the files that hold this variable, as data.files names them; [] for those of "
-          "data.files. "
-          "In the order of their names they hold the same images.");
+          "data.files. In the order of their names they hold the same images.");
 }
 
 void declare(Keys<RegionOptions>& keys) {
@@ -460,8 +441,7 @@ void declare(Keys<RegionOptions>& keys) {
       .range(-360, 360)
       .doc(
           "Western and eastern end in degrees east, both included and in any convention, from the first "
-          "eastward to "
-          "the second: [-10, 20], [350, 20] and [170, -170] are possible; [] for all.")
+          "eastward to the second: [-10, 20], [350, 20] and [170, -170] are possible; [] for all.")
       .must("be [] or [west, east]",
             [](const auto& ends) { return has_ends(ends) && (ends.empty() || ends[0] != ends[1]); });
 }
@@ -476,11 +456,9 @@ void declare(Keys<DataOptions>& keys) {
       .idle_unless(here("intensity").is("data_set") || here("classes").is(0))
       .doc(
           "Where mean and standard deviation of each variable come from. \"auto\": they are computed over "
-          "the "
-          "training period. null: the same, but a run that begins with --init-from takes those of that "
+          "the training period. null: the same, but a run that begins with --init-from takes those of that "
           "checkpoint. Else the name of a file with them (docs/statistics.md), or of a checkpoint, relative "
-          "to "
-          "the configuration's folder, else to the working folder.");
+          "to the configuration's folder, else to the working folder.");
   keys.choice("task", &DataOptions::task,
               {{"forecast", Task::kForecast, "From states up to time 0 to states after it."},
                {"denoise", Task::kDenoise, "From images with normal noise to the images without."},

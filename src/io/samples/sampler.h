@@ -16,8 +16,6 @@ class Sampler {
   /// Indices of the windows of step 0, 1, …, one per global sample. Shuffled, each epoch is a permutation of
   /// its own; sequential, all epochs are 0, 1, …, windows − 1.
   std::vector<std::int64_t> batch(std::int64_t step);
-  /// Batches that cover every window once; the last may repeat the first windows.
-  std::int64_t steps_per_epoch() const { return (windows_ + batch_size_ - 1) / batch_size_; }
 
  private:
   void shuffle(std::int64_t epoch);

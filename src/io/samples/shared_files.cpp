@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/heartbeat.h"
-#include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "config/json.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-
 namespace jigsaw::inline samples {
 
 namespace {

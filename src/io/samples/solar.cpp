@@ -1,6 +1,5 @@
 #include "samples/solar.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -40,16 +39,6 @@ SunPosition sun_at(Time time, Calendar calendar) {
   sun.greenwich_hour_angle = (mean_angle + mean_longitude) * kRadians - ascension;
   sun.distance = 1.00014 - 0.01671 * std::cos(anomaly) - 0.00014 * std::cos(2 * anomaly);
   return sun;
-}
-
-double cos_zenith_angle(const SunPosition& sun, double latitude, double longitude) {
-  return std::sin(latitude * kRadians) * std::sin(sun.declination) +
-         std::cos(latitude * kRadians) * std::cos(sun.declination) *
-             std::cos(sun.greenwich_hour_angle + longitude * kRadians);
-}
-
-double insolation(const SunPosition& sun, double latitude, double longitude) {
-  return std::max(0.0, cos_zenith_angle(sun, latitude, longitude)) / (sun.distance * sun.distance);
 }
 
 }  // namespace jigsaw::inline samples

@@ -13,11 +13,4 @@ struct SunPosition {
 };
 SunPosition sun_at(Time time, Calendar calendar = Calendar::kStandard);
 
-/// Of the sun's zenith angle at a place in degrees, below 0 at night; without refraction.
-double cos_zenith_angle(const SunPosition& sun, double latitude, double longitude);
-
-/// What the sun sends to a horizontal plane on top of the atmosphere over the solar constant: 0 at night,
-/// else cos_zenith_angle/distance².
-double insolation(const SunPosition& sun, double latitude, double longitude);
-
 }  // namespace jigsaw::inline samples

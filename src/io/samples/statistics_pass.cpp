@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "comm/from_first.h"

@@ -160,13 +160,6 @@ std::optional<Time> parse_time(std::string_view text) {
   return days_from_date(parsed->date, Calendar::kStandard) * kDay + parsed->seconds.value_or(0);
 }
 
-std::optional<Period> parse_period(std::string_view first, std::string_view last) {
-  const std::optional<DatePeriod> dates = parse_dates(first, last);
-  const bool known = dates && exists(dates->first.date, Calendar::kStandard) &&
-                     exists(dates->last.date, Calendar::kStandard);
-  return known ? std::optional(dates->in(Calendar::kStandard, "")) : std::nullopt;
-}
-
 std::optional<DatePeriod> parse_dates(std::string_view first, std::string_view last) {
   const auto begin = parse(first), end = parse(last);
   if (!begin || !end) return std::nullopt;

@@ -56,9 +56,8 @@ struct DatePeriod {
 /// "2019-03-01" (midnight), "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of the T and a Z at
 /// the end allowed; nothing when it is no such time of the standard calendar.
 std::optional<Time> parse_time(std::string_view text);
-/// A period of the standard calendar from its two ends; an end without time of day counts whole.
-std::optional<Period> parse_period(std::string_view first, std::string_view last);
-/// The same of days that some calendar has, "2019-02-30" too.
+/// A period from its two ends, days that some calendar has ("2019-02-30" too); an end without time of day
+/// counts whole. Nothing when one of them is no such day.
 std::optional<DatePeriod> parse_dates(std::string_view first, std::string_view last);
 
 /// "2019-03-01".

@@ -67,8 +67,7 @@ void declare_values(Keys<DataOptions>& keys) {
       .counts_where(here("forcing_variables").is_given())
       .doc(
           "What holds between the times of data.forcing_variables, where the files have them seldom, as "
-          "monthly "
-          "sea surface temperatures.");
+          "monthly sea surface temperatures.");
   keys.add("makani", &DataOptions::makani)
       .counts_where(of_forecasts)
       .doc(
@@ -87,8 +86,7 @@ void declare_values(Keys<DataOptions>& keys) {
       .doc(
           "What is done to the values of a variable, or of one of its fields, as in t_850, before the model "
           "gets them; statistics, increments and the loss are of the transformed values. Forecasts and "
-          "scores "
-          "are in the unit of the files.");
+          "scores are in the unit of the files.");
   keys.add("clamp", &DataOptions::clamp)
       .counts_where(of_forecasts)
       .doc(

@@ -95,23 +95,10 @@ dnnl::convolution_forward::primitive_desc hint(const dnnl::engine& engine, Convo
   return describe_forward(engine, Parts(key));
 }
 
-dnnl::convolution_backward_data::primitive_desc describe_backward_data(const dnnl::engine& engine,
-                                                                       const ConvolutionKey& key,
-                                                                       const Parts& p) {
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine,      kDirect, p.x,    p.weight,          p.y,         p.strides,
-          p.dilations, p.low,   p.high, hint(engine, key), p.attributes};
-#else
-  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.low, p.high},
-          p.attributes,
-          engine,
-          hint(engine, key)};
-#endif
-}
-
-dnnl::convolution_backward_weights::primitive_desc describe_backward_weight(const dnnl::engine& engine,
-                                                                            const ConvolutionKey& key,
-                                                                            const Parts& p) {
+/// @tparam Pass  dnnl::convolution_backward_data or dnnl::convolution_backward_weights.
+template <typename Pass>
+typename Pass::primitive_desc describe_backward(const dnnl::engine& engine, const ConvolutionKey& key,
+                                                const Parts& p) {
 #if DNNL_VERSION_MAJOR >= 3
   return {engine,      kDirect, p.x,    p.weight,          p.y,         p.strides,
           p.dilations, p.low,   p.high, hint(engine, key), p.attributes};
@@ -155,13 +142,13 @@ struct ConvolutionPrimitive::State {
         break;
       }
       case ConvolutionPass::kBackwardData: {
-        const auto description = describe_backward_data(engine, key, parts);
+        const auto description = describe_backward<dnnl::convolution_backward_data>(engine, key, parts);
         adopt(description, dnnl::convolution_backward_data(description), description.weights_desc());
         arguments = {{DNNL_ARG_DIFF_SRC, &x}, {DNNL_ARG_WEIGHTS, &weight}, {DNNL_ARG_DIFF_DST, &y}};
         break;
       }
       case ConvolutionPass::kBackwardWeight: {
-        const auto description = describe_backward_weight(engine, key, parts);
+        const auto description = describe_backward<dnnl::convolution_backward_weights>(engine, key, parts);
         adopt(description, dnnl::convolution_backward_weights(description), description.diff_weights_desc());
         arguments = {{DNNL_ARG_SRC, &x}, {DNNL_ARG_DIFF_WEIGHTS, &weight}, {DNNL_ARG_DIFF_DST, &y}};
         break;

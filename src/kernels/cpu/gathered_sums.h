@@ -1,7 +1,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <vector>
 
 namespace jigsaw::inline kernels::cpu {

@@ -1,7 +1,5 @@
 #pragma once
-#include <map>
 #include <memory>
-#include <tuple>
 
 #include "array/array.h"
 #include "kernels/lowering.h"

@@ -1,6 +1,5 @@
 #pragma once
 #include <dnnl.hpp>
-#include <string_view>
 
 #include "array/array.h"
 #include "base/error.h"

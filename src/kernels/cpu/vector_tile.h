@@ -1,8 +1,6 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 namespace jigsaw::inline kernels::cpu {
 

@@ -14,7 +14,7 @@ namespace {
 struct OutputRows {
   std::int64_t queries, heads, d;
   __device__ std::int64_t row_of(std::int64_t element) const { return row_of_head(element / d); }
-  /// Of a head by its place in an output.
+  /// The row of a head, given the head's place in an output.
   __device__ std::int64_t row_of_head(std::int64_t place) const {
     const std::int64_t token = place / heads % queries, head = place % heads;
     return (place / heads / queries * heads + head) * queries + token;
@@ -24,7 +24,7 @@ OutputRows rows_of(const Array& output) {
   return {output.shape()[1], output.shape()[2], output.shape()[3]};
 }
 
-/// Whether neither of two parts has a key that the query sees, by their logarithms of sums.
+/// Whether the query sees a key in neither of two parts, told by the log-sum-exps.
 template <typename R>
 __device__ bool see_nothing(R here, R there) {
   return here == -static_cast<R>(INFINITY) && there == -static_cast<R>(INFINITY);

@@ -15,7 +15,7 @@ struct SideTile {
     up.stage(side.up, batch, first, head);
   }
 };
-/// For each pair of a tile the products of what stands on its two sides.
+/// For each pair of query and key of a tile, the dot products q·k (x) and dy·v (up).
 struct SideProducts {
   PairTile<float> x, up;
 

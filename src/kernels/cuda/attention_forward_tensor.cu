@@ -5,12 +5,12 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// A sum of exponentials, as it grows.
+/// A running sum of exponentials.
 struct ExponentialSum {
   float largest = -INFINITY, sum = 0;  ///< of exp(score − largest)
 
   __device__ float log_sum() const { return sum == 0 ? -INFINITY : largest + log(sum); }
-  /// What a score's weight is, of all.
+  /// The softmax weight of a score.
   __device__ float weight(float score) const { return sum == 0 ? 0.0F : exp(score - largest) / sum; }
 
   __device__ void add(const float (&scores)[kKeysOfThread]) {
@@ -20,7 +20,7 @@ struct ExponentialSum {
     for (const float score : scores) sum += score == -INFINITY ? 0.0F : exp(score - top);  // a NaN shows
     largest = top;
   }
-  /// Of all threads of a query, which get the same.
+  /// Combines the sums of all threads of a query; each gets the same result.
   __device__ void add_up(int query, int of_query, PairTile<float>& scratch) {
     float* const tops = scratch.x[query];
     float* const sums = tops + kThreadsOfQuery;

@@ -28,7 +28,7 @@ struct Side {
   Heads<T> x, up;
 };
 
-/// What all pairs of a query have: its log-sum-exp, −∞ where it sees no key, and its row sum.
+/// What all pairs of one query share: its log-sum-exp, −∞ where it sees no key, and its row sum.
 template <typename R>
 struct QueryRow {
   R log_sum_exp = -static_cast<R>(INFINITY), sum = 0;

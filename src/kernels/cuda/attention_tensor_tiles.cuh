@@ -11,11 +11,11 @@ namespace jigsaw::inline kernels::cuda {
 // bf16 before they are multiplied, as in FlashAttention-2 (Dao 2023) and cuDNN.
 constexpr int kTensorTile = 32, kMatrix = 16;
 
-/// For each pair of a tile a number, which thread 8·i + j of the block has for query i and four keys from 4·j
-/// on.
+/// A number for each pair of a tile: thread 8·i + j of the block has those of query i and of the four keys
+/// from 4·j on.
 constexpr int kKeysOfThread = 4, kThreadsOfQuery = kTensorTile / kKeysOfThread;
 static_assert(kTensorTile * kThreadsOfQuery == kThreads);
-/// How many blocks a multiprocessor is to have registers for.
+/// Blocks that are to fit a multiprocessor's registers at a time.
 template <int kWidth>
 constexpr int kTensorBlocks = kWidth > 64 ? 2 : 3;
 

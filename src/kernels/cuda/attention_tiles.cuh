@@ -76,7 +76,7 @@ struct TokenNumbers {
     }
     return number;
   }
-  /// By divisions of 32 bits: those of 64 a GPU makes out of many instructions.
+  /// By 32-bit divisions: a GPU makes a 64-bit one out of many instructions.
   __device__ std::int64_t within_group(std::int64_t token) const {
     std::int64_t distance = 0;
     auto rest = static_cast<std::uint32_t>(token);
@@ -179,8 +179,8 @@ Scoring<R> scoring_of(Context& context, const HeadRows& q, const HeadRows& k,
   return scoring;
 }
 
-// Rows of shared memory begin 16 bytes apart from where a power of two would put them: so that a thread reads
-// 16 bytes at once, and rows lie in different banks.
+// Rows of shared memory are 16 bytes longer than a power of two, so that a thread reads 16 bytes at once and
+// rows lie in different banks.
 template <typename R>
 constexpr int kPad = 16 / sizeof(R);
 
@@ -228,7 +228,7 @@ struct HeadTile {
   }
 };
 
-/// How many blocks a multiprocessor is to have registers for.
+/// Blocks that are to fit a multiprocessor's registers at a time.
 template <typename T, int kEach>
 constexpr int kBlocks = kEach <= 4 && sizeof(Accumulator<T>) == sizeof(float) ? 4 : 1;
 

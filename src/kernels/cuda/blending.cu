@@ -6,7 +6,7 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// Element i of a part: its point's weight, and its place in the sums.
+/// Adds element i of a part, times its point's weight, to its place in the sums.
 struct AddWeighted {
   int dims = 0;  ///< of the points
   std::int64_t channels = 0;

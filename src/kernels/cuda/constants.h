@@ -13,9 +13,8 @@ namespace jigsaw::inline kernels::cuda {
 /// found again by what they are, byte by byte: a type has no bytes that nobody sets.
 class Constants {
  public:
-  /// What others have taken the place of is freed; not what one of the last kKept calls gave, for a launch
-  /// that needs several calls reads what all of them gave, nor what work reads that is recorded
-  /// (RecordedPosition).
+  /// Where kMostBytes would be exceeded all are freed but those that the last kKept calls returned, of which
+  /// one launch may read several, and those that recorded work reads (RecordedPosition).
   static constexpr std::int64_t kKept = 64;
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 

@@ -89,8 +89,8 @@ class CudaRuntime : public DeviceRuntime {
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
-  /// The context's memory, which work that was put in may use, goes next: the work is waited for. Not for
-  /// ever, since it may wait for ranks that are gone; what frees memory then may still do so.
+  /// Waits for work in the streams, which may use the context's memory, before that is freed; only up to a
+  /// limit, since the work may wait for ranks that are gone. Freeing the memory may then wait once more.
   ~CudaRuntime() override {
     const auto limit = std::chrono::steady_clock::now() + kMostWaitAtTheEnd;
     for (cudaStream_t stream : streams_) {
@@ -170,8 +170,8 @@ class CudaRuntime : public DeviceRuntime {
     check(cudaEventRecord(places.events[place], native(stream)));
     return {stream, places.last++};
   }
-  /// Where the event has come to stand for a later place in its stream, for that: nothing there waits for
-  /// what is put in from now on.
+  /// An event that was reused for a later place in its stream is waited for there: that is safe, for nothing
+  /// there waits for what is put in from now on.
   void wait(Stream stream, const Ticket& ticket) override {
     if (ticket.recording != 0 && !recorder_.records()) {  // it stands in the stream for computation since
       if (stream != Stream::kCompute) wait(stream, this->ticket(Stream::kCompute));
@@ -215,8 +215,8 @@ class CudaRuntime : public DeviceRuntime {
   }
 
   std::int64_t mark(Stream stream) override { return static_cast<std::int64_t>(record(marks_, stream)); }
-  /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits,
-  /// which knows what time it is then.
+  /// CUDA only tells the time between two events: the host waits for the last one, and so knows its clock
+  /// time.
   std::vector<std::int64_t> passed() override {
     const std::size_t count = marks_.used;
     for (std::size_t i = 0; i < count; ++i) check(cudaEventSynchronize(marks_.events[i]));
@@ -267,7 +267,7 @@ class CudaRuntime : public DeviceRuntime {
   }
 
  private:
-  /// What comes next in the stream for computation comes behind all that communicates.
+  /// Orders the next work in the stream for computation behind all communication.
   void come_behind_all() {
     wait_for(Stream::kCompute, std::array{ticket(Stream::kCommunication), ticket(Stream::kBackground)});
   }
@@ -299,8 +299,8 @@ class CudaRuntime : public DeviceRuntime {
     check(cudaMemcpyAsync(to, from, bytes, kind, native_stream));
     if (launches_wait_) launched(stream, cudaSuccess, "a copy");
   }
-  /// Events of a stream in turns, one for each ticket: old ones stand for later places. More than a step
-  /// takes, whose end the host waits for a step later.
+  /// Events of a stream, one for each ticket, reused in turn. More than a step takes, and the host waits for
+  /// the end of each step within the next.
   static constexpr std::int64_t kPlaces = 4096;
   struct Places {
     std::vector<cudaEvent_t> events;
@@ -360,7 +360,7 @@ void choose_cuda_device(int number) {
 
 namespace {
 
-/// Makes a GPU current, on which the process then begins to hold memory.
+/// Makes a GPU current; from then on the process holds memory there.
 void choose(const CudaDevice& device) {
   const cudaError_t status = cudaSetDevice(device.number);
   const bool full = status == cudaErrorMemoryAllocation;

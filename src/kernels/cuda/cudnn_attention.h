@@ -34,13 +34,13 @@ struct CudnnAttentionProblem {
   Places dy, dq, dk, dv;            ///< backward's; dq is bf16
   DType result = DType::kBfloat16;  ///< of y, forward, or of dk and dv; bf16 or f32
 
-  /// Whether it is for cuDNN, where all operands begin at multiples of 16 bytes.
+  /// Whether cuDNN takes it, provided that all operands begin at multiples of 16 bytes.
   static bool suits(const HeadRows& q, const HeadRows& k, const AttentionOptions& options);
   /// @param y  [B, queries, heads, d], dense.
   static CudnnAttentionProblem forward(const HeadRows& q, const HeadRows& k, const HeadRows& v,
                                        const Array& y, double scale);
 
-  /// Names it, unlike any other.
+  /// A name that no other problem has.
   std::string text() const;
 };
 
@@ -52,8 +52,7 @@ struct CudnnAttentionOperands {
 
 class CudnnAttentionPlan;
 
-/// How cuDNN solves it, kept by the context; null where cuDNN has no engine that repeats its sums bit for
-/// bit.
+/// cuDNN's plan for it, kept by the context; null where no engine of cuDNN repeats its sums bit for bit.
 /// @param why  gets what cuDNN says then.
 const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
                                                std::string& why);

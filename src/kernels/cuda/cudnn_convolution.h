@@ -28,7 +28,7 @@ struct CudnnProblem {
   /// Its result is in f32 always.
   static CudnnProblem backward_weight(const Convolution& convolution, const Array& dy, const Array& x);
 
-  /// Names it, unlike any other: "the forward convolution of [1, 8, 8, 3] …".
+  /// A name that no other problem has: "the forward convolution of [1, 8, 8, 3] …".
   std::string text() const;
 };
 
@@ -39,8 +39,8 @@ struct CudnnOperands {
 
 class CudnnPlan;
 
-/// How cuDNN solves it, kept by the context; null where cuDNN has no engine that repeats its sums bit for bit
-/// and forms them in full. The library is of the version that this was built for (cudnn_library()).
+/// cuDNN's plan for it, kept by the context; null where no engine of cuDNN repeats its sums bit for bit and
+/// forms them in full precision. The library is of the version that this was built for (cudnn_library()).
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem);
 
 /// Puts a plan of the context's into its stream. Memory for work comes from its arena.

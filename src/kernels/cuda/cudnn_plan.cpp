@@ -55,7 +55,7 @@ class Descriptor {
   bool finalize() {
     const cudnnStatus_t status = cudnnBackendFinalize(descriptor_);
     switch (status) {
-      // Of an engine that does not compile; what lacks memory would be there another time.
+      // The engine does not compile. (A lack of memory would have another status, and pass.)
       case CUDNN_STATUS_INTERNAL_ERROR:
       case CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED:
       case CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE:
@@ -143,7 +143,7 @@ Descriptor window_of(const Convolution& convolution) {
   return window;
 }
 
-/// What an engine does that this program does not want.
+/// Properties of an engine for which this program does not take it.
 bool unwanted(cudnnBackendNumericalNote_t note, const CudnnProblem& problem) {
   switch (note) {
     case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:

@@ -80,7 +80,7 @@ __device__ inline std::int64_t quotient(std::int64_t n, const Divisor& divisor) 
   const auto low = static_cast<std::uint32_t>(n);
   return (static_cast<std::uint32_t>(std::uint64_t{low} * divisor.magic >> 32) + low) >> divisor.shift;
 }
-/// The last digit of n, which becomes the number that the others are.
+/// n modulo the divisor; n becomes the quotient.
 __device__ inline std::int64_t take_digit(std::int64_t& n, const Divisor& divisor) {
   const std::int64_t whole = n;
   n = quotient(whole, divisor);

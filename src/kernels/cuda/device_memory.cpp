@@ -103,7 +103,7 @@ class DeviceMemory : public MemorySource {
     if (status != CUDA_SUCCESS) driver_.unmap(at, bytes);
     return status;
   }
-  /// By this and other ranges of addresses.
+  /// Bytes held by this and other ranges of addresses.
   std::string in_use() const {
     std::size_t free = 0, total = 0, used = used_;
     if (cudaMemGetInfo(&free, &total) == cudaSuccess) used = total - free;

@@ -16,11 +16,11 @@ namespace jigsaw::inline kernels::cuda {
 /// Regions of cudaMalloc, too, where the driver maps no memory (virtual GPUs of a hypervisor).
 ///
 /// JIGSAW_CUDA_MEMORY=apart: each array is an allocation of its own (cudaMalloc), for compute-sanitizer,
-/// which sees only then what goes beyond one.
+/// which sees accesses beyond an array only then.
 std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures,
                                                  bool for_other_processes = false);
 
-/// Whether the environment says so.
+/// Whether the environment has JIGSAW_CUDA_MEMORY=apart.
 bool memory_is_apart();
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -7,8 +7,8 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// A function of the driver, which programs are not linked with: they start on machines that have none. Null
-/// where this one has not that function.
+/// A function of the driver, null where the driver lacks it. Programs are not linked with the driver, so that
+/// they start on machines without one.
 template <typename Function>
 Function* find_driver_function(const char* name) {
   constexpr unsigned kVersion = 12000;  // whose signatures these are

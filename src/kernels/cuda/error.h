@@ -19,15 +19,15 @@ cudaStream_t stream_of(const Context& context);
 
 /// Whether each launch is waited for, so that an error names it: with JIGSAW_CUDA_SYNC=1 in the environment.
 bool launches_wait(const Context& context);
-/// After each piece of work that was put into the stream: waits for it where launches do. Throws Error that
-/// names it and the operation unless `status` and its end are good.
+/// To be called after each piece of work that was put into the stream. Where launches are waited for, waits.
+/// Throws Error that names the work and the operation if `status`, or the work itself, failed.
 void launched(const Context& context, cudaError_t status, const char* work);
-/// Throws the Error that work of the context's stream has come to, as far as the device knows, or what has
-/// spoilt a recording of it. Does not wait. Libraries have CUDA runtimes of their own, whose errors this
-/// program's does not know: where one of their calls fails the device is asked.
+/// Throws Error if work in the context's stream has failed, as far as the device knows yet, or if the
+/// recording of it has. Does not wait. Libraries have CUDA runtimes of their own, whose errors this program's
+/// does not know: where one of their calls fails the device is asked.
 void require_no_failure(const Context& context);
-/// A library's call has failed: throws that Error, of the launch where launches are waited for, or else one
-/// of the library's words and full_device_text().
+/// To be called when a library's call has failed: throws require_no_failure()'s Error, or else one with the
+/// library's words and full_device_text().
 /// @param work  names it.
 [[noreturn]] void library_failed(const Context& context, const std::string& work, const std::string& words);
 /// "; 34 MiB of 80 GiB are free on the GPU: arrays hold …" where less than this part of its memory is, so

@@ -9,7 +9,8 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// Tells of a device that failed: which it is, what it was at, and what is left.
+/// Reports a device that failed: which it is, the operation that it was running, and the last whole
+/// checkpoint.
 class Failures {
  public:
   /// @param described  names the device among all.
@@ -18,13 +19,13 @@ class Failures {
       : described_(std::move(described)), work_(std::move(work)), progress_(work_) {}
 
   const CurrentWork& work() const { return *work_; }
-  /// Of the stream for computation.
+  /// How far the stream for computation has come.
   Progress& progress() { return progress_; }
   /// Whether an error is one of the call that returns it, and not of work before it.
   static bool is_of_the_call(cudaError_t status);
   /// Throws Error unless `status` is good: of calls that may report what work before them has done.
   void check(cudaError_t status) const;
-  /// Work came to a bad end. @param launch  "in …, " before the operation.
+  /// Throws the Error of work that failed. @param launch  "in …, " before the operation.
   [[noreturn]] void tell(cudaError_t status, const std::string& launch, const std::string& operation) const;
 
  private:

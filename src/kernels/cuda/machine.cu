@@ -28,8 +28,7 @@ std::string meaning_of(cudaError_t status) {
        "driver"},
       {803,
        ": the driver's library and its kernel module differ, or a library for forward compatibility stands "
-       "before "
-       "that of a newer driver"},
+       "before that of a newer driver"},
       {804,
        ": the library for forward compatibility does not support this GPU; take its folder out of "
        "LD_LIBRARY_PATH"},

@@ -152,7 +152,7 @@ struct Follow {
   }
 };
 
-/// One of these over all runs, where the numbers apply.
+/// Applies one of these rules to all runs, unless the step is skipped.
 template <typename Rule>
 __global__ void update_runs(Runs runs, const double* numbers, Rule rule) {
   if (numbers[UpdateNumbers::kApplies] == 0) return;

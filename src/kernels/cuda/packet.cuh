@@ -5,10 +5,10 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// The most bytes that a thread reads or writes as one.
+/// The most bytes that a thread loads or stores at once.
 constexpr std::size_t kPacketBytes = 16;
 
-/// How many neighbouring elements a thread takes where arrays of these types go through a function.
+/// Elements that a thread processes together in an elementwise function of arrays of these types.
 template <typename... E>
 constexpr int kPacket = static_cast<int>(kPacketBytes / std::max({sizeof(E)...}));
 

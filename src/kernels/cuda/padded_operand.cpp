@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kLine = 8;  // bf16 elements of 16 bytes
 
-/// A copy takes as long as some hundred operations of each element by an H100's rates (an estimate).
+/// At an H100's rates, copying an element takes as long as some hundred operations (an estimate).
 constexpr std::int64_t kLeastReuse = 256;
 
 /// A matrix as lines.

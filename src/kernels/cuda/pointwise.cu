@@ -333,8 +333,8 @@ class Pointwise : public PointwiseKernels {
     });
   }
 
-  /// Over the inner dim first where a block has enough of it, else over the outer one: with neighbouring
-  /// elements side by side.
+  /// Sums over the inner dim where that is long enough for a block, else over the outer one, so that
+  /// neighbouring threads read neighbouring elements.
   void sum_spread(Context& context, const Spread& spread, const Array& x, Array& sums) const override {
     const auto [outer, keep, inner] = spread;
     if (keep == 0) return;

@@ -12,15 +12,15 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// What an element is made of, along one dim: `count` elements of the other field. The first is number
-/// `index` along the dim, lies `at` elements behind the field's first, and meets tap `tap` of the window.
-/// Elements and taps of the three dims add up.
+/// The members of an element along one dim: the `count` elements of the other field that it is made of. The
+/// first has number `index` along the dim, offset `at` in the field, and tap `tap` of the window. Offsets and
+/// taps of the three dims add up.
 struct alignas(16) Members {
   std::int64_t at = 0, tap = 0, count = 0, index = 0;
 };
 
-/// The field that is made, for each number along each dim of it the members, and the steps from one of these
-/// to the next.
+/// The field that is computed, the members for each coordinate along each of its dims, and the steps from one
+/// member to the next.
 struct Gather {
   FieldPlaces made;
   std::int64_t sample = 0;  ///< elements of a sample of the other field

@@ -4,7 +4,7 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// Of numbers that begin again behind the last one.
+/// Order of counters that wrap around.
 bool is_before(std::uint32_t number, std::uint32_t other) {
   return static_cast<std::int32_t>(number - other) < 0;
 }

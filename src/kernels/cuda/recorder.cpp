@@ -15,7 +15,7 @@ Recorder::~Recorder() {
   std::ranges::for_each(events_, cudaEventDestroy);
 }
 
-/// Relaxed: libraries that are called may ask the device for what captures of other modes forbid.
+/// Relaxed, because libraries may make calls that captures in other modes forbid.
 cudaError_t Recorder::begin(std::span<const cudaStream_t> streams) {
   std::ranges::copy(streams, streams_.begin());
   const cudaError_t status = cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeRelaxed);
@@ -60,7 +60,7 @@ cudaError_t Recorder::milestone(Stream stream, const StreamCounter& counter, Mil
   return counter.record_count(native(stream));
 }
 
-/// What other streams do is done when the recording is.
+/// Joins the other streams, so that their work ends before the recording does.
 cudaError_t Recorder::join() {
   cudaError_t status = cudaSuccess;
   for (int i = 0; i < kStreams && status == cudaSuccess; ++i) {

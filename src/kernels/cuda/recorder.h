@@ -49,16 +49,16 @@ class Recorder {
   bool records() const { return origin_ != nullptr; }
   /// @param streams  of the context, the one for computation first.
   cudaError_t begin(std::span<const cudaStream_t> streams);
-  /// Each while it records.
+  /// DeviceRuntime's tickets and waits, while it records.
   cudaError_t ticket(Stream stream, DeviceRuntime::Ticket& ticket);
   cudaError_t wait(Stream stream, const DeviceRuntime::Ticket& ticket);
-  /// Whether that would be a wait.
+  /// Whether wait() would add an order that is not there yet.
   bool waits(Stream stream, const DeviceRuntime::Ticket& ticket) const {
     return ticket.recording == recording_ && ticket.number != kNothing && ticket.stream != stream;
   }
   /// A milestone of the counter, which is the stream's.
   cudaError_t milestone(Stream stream, const StreamCounter& counter, Milestone& milestone);
-  /// Whether something has spoilt what is recorded of the stream.
+  /// The error, if any, that has ended the recording of the stream.
   cudaError_t so_far(Stream stream) const;
   cudaError_t end(std::shared_ptr<GraphRecording>& recording);
   /// Ends a recording that failed, if it has not ended, and forgets its error.

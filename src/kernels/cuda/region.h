@@ -7,8 +7,8 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// Elements that are copied from one array to another, as a table of one cell with one term. Unlike there the
-/// innermost dim may be consecutive in neither.
+/// A strided copy from one array to another, as a BoxTable of one cell with one term, except that here the
+/// innermost dim need not be consecutive in either array.
 struct Region {
   BoxCell cell{.count = 1};
   BoxTerm term;

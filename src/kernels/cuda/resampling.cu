@@ -10,8 +10,8 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// What a place of the target takes along a dim of two points of the source. These lie so many elements
-/// behind the field's first.
+/// The two points of the source that a place of the target reads along a dim: their offsets in the field, and
+/// weights.
 struct alignas(16) Ends {
   std::int64_t at[2];
   double weight[2];
@@ -46,9 +46,8 @@ struct Forward {
   }
 };
 
-/// The places of the target that read a point of the source, along a dim: `count` neighbours (some in between
-/// may not). The first lies `at` elements behind the field's first, and takes weight number `weights` of the
-/// point.
+/// The places of the target that read a point of the source along a dim: `count` neighbours, of which some
+/// may have weight 0. `at` is the offset of the first in the field, `weights` the number of its weight.
 struct Readers {
   std::int64_t at = 0, count = 0, weights = 0;
 };

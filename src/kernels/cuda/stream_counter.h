@@ -14,8 +14,8 @@ class StreamCounter {
  public:
   StreamCounter();
 
-  /// Behind what stands in the stream, which is the same one each time, the number becomes last(). False
-  /// where the driver cannot, or work before has failed.
+  /// Puts into the stream, always the same one, that the number becomes last(). False where the driver cannot
+  /// do that, or earlier work has failed.
   bool count(cudaStream_t stream);
   /// Whether the driver can, as far as it is known.
   bool can_count() const { return counts_; }
@@ -24,8 +24,8 @@ class StreamCounter {
   /// Of the last count().
   Milestone milestone() const { return {reached_, last_}; }
 
-  /// The same for work that is recorded: each time that it runs the number grows by one, and when it is put
-  /// in the host says advance().
+  /// The same for recorded work: the number grows by one each time that it runs, and the host calls advance()
+  /// whenever it launches it.
   cudaError_t record_count(cudaStream_t stream) const;
   void advance(std::uint32_t counts) { last_ += counts; }
   bool counts(const Milestone& milestone) const { return milestone.counts_by(reached_); }

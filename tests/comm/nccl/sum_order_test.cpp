@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "comm/comm_cases.h"
-#include "comm/reduce.h"
 
 namespace jigsaw {
 namespace sum_order_test {

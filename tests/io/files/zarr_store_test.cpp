@@ -14,7 +14,6 @@
 #include <functional>
 #include <limits>
 #include <set>
-#include <thread>
 
 #include "base/error.h"
 #include "base/text.h"

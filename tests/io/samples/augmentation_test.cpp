@@ -9,7 +9,6 @@
 #include <numbers>
 
 #include "array/host_view.h"
-#include "base/error.h"
 #include "comm/thread/run_ranks.h"
 #include "io/fixtures.h"
 #include "samples/image_data.h"

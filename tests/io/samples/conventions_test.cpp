@@ -1,9 +1,7 @@
 // Files as the field has them: names, calendars, orders of rows and columns. What they hold is a formula of
 // time, level and place, so that what is read can be compared wherever it stands in a file.
 #include <cmath>
-#include <functional>
 #include <numbers>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"

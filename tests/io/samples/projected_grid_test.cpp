@@ -214,7 +214,7 @@ TEST(ProjectedGrid, TimesOfWrfThatAreNoneAreRefused) {
   EXPECT_NE(torn.find("Times of "), std::string::npos) << torn;
   EXPECT_NE(torn.find("\"2020-02-31_00:00:00\", which is no date"), std::string::npos) << torn;
   const std::string none = says("none.nc", {false, false, ""});
-  EXPECT_NE(none.find("nothing says the times along its dimension Time"), std::string::npos) << none;
+  EXPECT_NE(none.find("it has no times for its dimension Time"), std::string::npos) << none;
 }
 
 /// As in files of what does not change, and in those of one state.

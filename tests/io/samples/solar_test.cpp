@@ -1,6 +1,7 @@
 // The sun's position against PyEphem's (VSOP87), and the forcings that are made of it and of places.
 #include "samples/solar.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -17,6 +18,18 @@ namespace jigsaw {
 namespace solar_test {
 
 constexpr double kRadians = std::numbers::pi / 180;
+
+/// Cosine of the sun's zenith angle at a place in degrees, without refraction.
+double cos_zenith_angle(const SunPosition& sun, double latitude, double longitude) {
+  return std::sin(latitude * kRadians) * std::sin(sun.declination) +
+         std::cos(latitude * kRadians) * std::cos(sun.declination) *
+             std::cos(sun.greenwich_hour_angle + longitude * kRadians);
+}
+
+/// What the sun sends to a horizontal plane on top of the atmosphere, over the solar constant.
+double insolation(const SunPosition& sun, double latitude, double longitude) {
+  return std::max(0.0, cos_zenith_angle(sun, latitude, longitude)) / (sun.distance * sun.distance);
+}
 
 TEST(Solar, StandsWhereTheEphemerisSays) {
   const Json rows = Json::parse(std::ifstream(fixture("solar.json")));

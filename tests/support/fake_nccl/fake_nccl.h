@@ -11,18 +11,15 @@
 /// src/comm/nccl is compiled against the header of this folder. Ranks are threads, each with a device of its
 /// own; for ranks that are processes see between_processes.cpp.
 ///
-/// - Communicators do not block: they are there when all ranks have asked for them, and what is issued
-/// between
-///   ncclGroupStart and ncclGroupEnd comes into its stream when the rank asks ncclCommGetAsyncError.
+/// - Communicators do not block: they are there when all ranks have asked for them, and what a group issues
+///   comes into its stream when the rank asks ncclCommGetAsyncError.
 /// - Of one device work begins in the order in which it was issued, in whatever stream and communicator.
-/// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when the stream
-/// of
-///   its rank comes there; what is received is NaN from then on, and arrives when this rank waits for it.
+/// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when its rank's
+///   stream comes there; what is received is NaN from then on, and arrives when this rank waits for it.
 /// - What is issued in a stream that captures is recorded when the rank asks ncclCommGetAsyncError. Each
 ///   launch of the graph issues it anew, among the other calls of its rank.
-/// - These are mistakes: messages whose counts or types differ; messages that nobody expects, or sends, when
-/// a
-///   rank finalises; an order of calls on two communicators that is not that of a peer; memory that is
+/// - These are mistakes: messages whose counts or types differ; messages that nobody has expected, or sent,
+///   when a rank finalises; an order of calls on two communicators that is not a peer's; memory that is
 ///   written while it is sent, or while something is received there; two ranks on one device; a communicator
 ///   that is destroyed with work under way or while a graph calls it, or used before it is there, or after
 ///   its abort; one that a thread with another device ends or aborts; a capture that ends before what was
