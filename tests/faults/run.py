@@ -8,12 +8,12 @@
 
 faults.json lists them: a file, a piece of text that stands in it once, what takes its place, what that
 means, and the tests that should fail: as in a shell, what their environment has besides, an executable, and a
-filter of its tests; RANKS=3 in that environment has MPI start three ranks of it. Of each fault a copy of the source with it is compiled as the build compiles the source
-for that executable (those of CUDA's kernels are compiled for the host, too), and linked in its place, or in
-front of the libraries, into another executable of the test: the sources and the build stay as they are. A
-source that the build compiles together with others is so here, too. A fault is found when the tests fail, or
-crash, or run into --seconds; results are kept by file and text, so that a second run goes on where the first
-ended.
+filter of its tests; RANKS=3 in that environment has MPI start three ranks of it. Of each fault a copy of the
+source with it is compiled as the build compiles the source for that executable (those of CUDA's kernels are
+compiled for the host, too), and linked in its place, or in front of the libraries, into another executable of
+the test: the sources and the build stay as they are. A source that the build compiles together with others is
+so here, too. A fault is found when the tests fail, or crash, or run into --seconds; results are kept by file
+and text, so that a second run goes on where the first ended.
 """
 
 import argparse
