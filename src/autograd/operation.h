@@ -63,8 +63,9 @@ class Frame {
   /// block and gradients of the last one may travel.
   void long_work_follows() const;
 
-  /// Whether anybody reads the results: in a block that is recomputed backward may need only the findings,
-  /// and forward() then may leave the results undefined.
+  /// Whether the results may be read as forward() gives them. In a block that is recomputed they often are
+  /// not: nobody reads them, or backward alone, which rematerialises them. forward() then runs for the
+  /// findings, and may leave the results undefined.
   bool result_read() const { return result_read_; }
   /// In forward: an output is given in home(), not in output().
   void redistributed_home(std::size_t o) { home_ |= 1U << o; }

@@ -16,8 +16,9 @@ class PlanBook {
   struct Entry {
     Trace trace;
     Plan plan;
-    /// For each operation, whether it runs again when the block is recomputed: when its output is read by one
-    /// that runs, or kept for backward, unless backward rematerialises it.
+    /// For each operation, whether its outputs are formed when the block is recomputed: when one is read by
+    /// an operation that runs, or kept for backward, unless backward rematerialises it. One that keeps
+    /// findings runs for these all the same.
     std::vector<bool> runs_again = {};
   };
   explicit PlanBook(CostModel model = {}) : model_(model) {}
@@ -117,11 +118,13 @@ class Tape {
   struct Planned {
     const Decision& decision;
     std::shared_ptr<const Signature> signature;
-    bool read = true;  ///< whether anybody reads its outputs
+    /// Whether its outputs may be read as forward gives them: by an operation that runs, or by backward, if
+    /// it does not rematerialise them.
+    bool read = true;
   };
   Planned decide(const Operation& operation, const std::vector<Variable>& inputs);
   std::vector<Variable> trace(const Signature& signature, const std::vector<Variable>& inputs);
-  /// The outputs in the layouts in which the plan keeps them; a piece that nobody reads is undefined.
+  /// The outputs in the layouts in which the plan keeps them; `pieces` are undefined where they are not Planned::read.
   std::vector<Variable> keep(const Frame& frame, std::vector<Array> pieces, bool recorded);
   /// Shows the outputs to OutputWatch, now and again when their gradients arrive.
   void show(const std::string& name, const std::vector<Variable>& outputs, bool recorded);

@@ -27,7 +27,7 @@ class Variable {
   /// A value; collects gradients if asked to.
   Variable(ShardedTensor value, bool wants_gradient);
   explicit Variable(Parameter& parameter) : parameter_(&parameter) {}
-  /// A value that no one will read; it has a gradient.
+  /// A value that is not there: nobody reads it, or backward alone, by a recipe. It has a gradient.
   static Variable unread(const Layout& layout, DType dtype);
   /// A value of a trace: only a shape and a number in it.
   static Variable traced(const Layout& layout, int number);

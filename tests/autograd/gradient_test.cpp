@@ -2,8 +2,10 @@
 // meshes that cut each of its letters.
 #include <gtest/gtest.h>
 
+#include "autograd/field_operations.h"
 #include "autograd/gradient_case.h"
 #include "base/text.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -281,6 +283,95 @@ TEST(Gradient, RecomputedBlocksGiveTheSameBits) {
     what.recompute = true;
     EXPECT_EQ(testing::gradients_on(ranks, true, what, {}), kept);
   }
+}
+
+/// A step of a block on one rank: its gradients, and how many FLOPs the kernels counted; without gradients,
+/// too.
+struct Work {
+  Tensors gradients;
+  double step = 0, forward = 0;
+};
+
+Work work_of(const GradientCase& what, bool recompute) {
+  Work work;
+  testing::run_test_ranks(1, [&](Communicator& world) {
+    Mesh mesh(world, 1, {1, 1}, 1);
+    GradientCase on = what;
+    on.recompute = recompute;
+    testing::GradientRun run(Rank{world.context(), mesh}, on);
+    const Tensors values = on.values(run.output());
+    const Tally& tally = world.context().tally();
+    const double before = tally.flops;
+    work.gradients = run.gradients(values);
+    work.step = tally.flops - before;
+    run.weighted_sum(values);
+    work.forward = tally.flops - before - work.step;
+  });
+  return work;
+}
+
+/// FLOPs of a recomputed step beyond those of one that keeps all.
+double computed_again(const GradientCase& what) {
+  const Work kept = work_of(what, false), recomputed = work_of(what, true);
+  EXPECT_EQ(recomputed.gradients, kept.gradients);
+  return recomputed.step - kept.step;
+}
+
+Variable gelu(Tape& tape, const Variable& x) {
+  return pointwise(tape, x, {"bhwn", {}, "", {}, Activation::kGelu});
+}
+Variable linear(Tape& tape, const Variable& x, const Variable& weight) {
+  return contract(tape, "bhwk,nk->bhwn", x, weight);
+}
+
+constexpr std::int64_t kPoints = 2 * 3 * 4;
+/// A linear layer's, of so many channels to so many.
+double linear_flops(std::int64_t from, std::int64_t to) {
+  return 2.0 * kPoints * static_cast<double>(from * to);
+}
+
+/// Of three linear layers with a GELU between them a recomputed block runs two again, and the GELU that the
+/// second reads: that which only the last one's backward reads is formed there, as where all is kept, and the
+/// last one's result is read by nobody.
+TEST(RecomputedBlock, RunsNothingAgainThatBackwardFormsByItself) {
+  const GradientCase three{"three linear layers",
+                           {{2, 3, 4, 5}},
+                           {{7, 5}, {7, 7}, {3, 7}},
+                           [](Tape& tape, const Variables& inputs, const Variables& p) {
+                             const Variable first = gelu(tape, linear(tape, inputs[0], p[0]));
+                             const Variable second = gelu(tape, linear(tape, first, p[1]));
+                             return linear(tape, second, p[2]);
+                           }};
+  const double layers = linear_flops(5, 7) + linear_flops(7, 7);
+  const double each_gelu = (work_of(three, false).forward - layers - linear_flops(7, 3)) / 2;
+  ASSERT_GT(each_gelu, 0);
+  EXPECT_EQ(computed_again(three), layers + each_gelu);
+}
+
+/// What is joined is not kept, but formed again of its parts, of which one is a result: that runs again.
+TEST(RecomputedBlock, RunsWhatIsReadToFormAResultAgain) {
+  EXPECT_EQ(computed_again({"joined",
+                            {{2, 3, 4, 5}},
+                            {{6, 5}, {3, 11}},
+                            [](Tape& tape, const Variables& inputs, const Variables& p) {
+                              const Variable part = linear(tape, inputs[0], p[0]);
+                              return linear(tape, concatenate(tape, inputs[0], part), p[1]);
+                            }}),
+            linear_flops(5, 6));
+}
+
+/// Of a norm whose result backward forms again its statistics are found again, for that and for gradients.
+TEST(RecomputedBlock, FindsTheStatisticsOfANormAndDoesNotApplyThem) {
+  const GradientCase norm{"norm",
+                          {{2, 3, 4, 5}},
+                          {{6, 5}, {6}, {6}, {3, 6}},
+                          [](Tape& tape, const Variables& inputs, const Variables& p) {
+                            const Variable x = linear(tape, inputs[0], p[0]);
+                            return linear(tape, group_norm(tape, x, p[1], p[2], 2, 0.1), p[3]);
+                          }};
+  const double again = computed_again(norm);
+  EXPECT_GT(again, linear_flops(5, 6));
+  EXPECT_LT(again, work_of(norm, false).forward - linear_flops(6, 3));
 }
 
 }  // namespace

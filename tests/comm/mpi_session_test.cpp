@@ -77,6 +77,24 @@ TEST(LaunchedRanks, ReadsWhatTheLauncherPromised) {
   }
 }
 
+/// By which ranks choose their GPUs, before MPI is initialised.
+TEST(LaunchedRanks, ReadsWhichOfThoseOnTheMachineThisOneIs) {
+  const auto variables = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+  for (const char* variable : variables) unsetenv(variable);
+  EXPECT_EQ(launched_rank_on_machine(), std::nullopt);
+  setenv("SLURM_LOCALID", "0", 1);
+  EXPECT_EQ(launched_rank_on_machine(), 0);
+  setenv("MPI_LOCALRANKID", "-1", 1);
+  EXPECT_EQ(launched_rank_on_machine(), 0);
+  setenv("MPI_LOCALRANKID", "2", 1);
+  EXPECT_EQ(launched_rank_on_machine(), 2);
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1 of 4", 1);
+  EXPECT_EQ(launched_rank_on_machine(), 2);
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "3", 1);
+  EXPECT_EQ(launched_rank_on_machine(), 3);
+  for (const char* variable : variables) unsetenv(variable);
+}
+
 /// MPI is initialised once per process: each of these is one of its own.
 class MpiThreadsDeathTest : public ::testing::Test {
  protected:

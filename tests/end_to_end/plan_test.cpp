@@ -139,6 +139,28 @@ TEST_F(PlanTest, TakesNodesAndNetworkFromTheCommandLine) {
   expect_refused("--ranks 8 --ranks-per-node 0", "--ranks-per-node");
 }
 
+/// Where nothing was said of links within nodes they are as all links were: the network is between nodes.
+TEST_F(PlanTest, ANetworkLeavesTheLinksWithinNodesAsTheyWere) {
+  const std::string slow = " --network 0.001", on_one = "--ranks 4 --ranks-per-node 4";
+  const Json given = plan(on_one), within = plan(on_one + slow);
+  EXPECT_EQ(within.at("machine").at("node_link"), config_.at("machine").at("links")[0]);
+  EXPECT_EQ(within.at("machine").at("links"),
+            Json::array({Json{{"bytes_per_second", 1e6}, {"latency_seconds", 1e-5}}}));
+  EXPECT_EQ(within.at("meshes"), given.at("meshes"));
+  const Json across = plan("--ranks 4 --ranks-per-node 2" + slow);
+  EXPECT_GT(across.at("meshes")[0].at("step_seconds").get<double>(),
+            given.at("meshes")[0].at("step_seconds").get<double>());
+  // Of one that is known it stays; of links by axis the fastest is that within a node.
+  EXPECT_EQ(plan("--ranks 4 --machine h100" + slow).at("machine").at("node_link"),
+            plan("--ranks 4 --machine h100").at("machine").at("node_link"));
+  Json by_axis = config_.at("machine");
+  for (const double rate : {3e9, 2e9, 5e8})
+    by_axis["links"].push_back(Json{{"bytes_per_second", rate}, {"latency_seconds", 1e-6}});
+  folder_.write("by_axis.json", by_axis.dump());
+  EXPECT_EQ(plan("--ranks 4 --machine " + (folder_ / "by_axis.json") + slow).at("machine").at("node_link"),
+            by_axis.at("links")[1]);
+}
+
 TEST_F(PlanTest, SaysWhatWouldFit) {
   expect_refused("--ranks 100003", "ranks would fit");
   expect_refused("--ranks 2 --memory 1kB", "--memory");

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "estimate/gpus.h"
+#include "support/error_of.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -66,9 +67,42 @@ TEST(MachineModel, ComesFromFilesToo) {
                   "links": [{"bytes_per_second": 7e8, "latency_seconds": 1e-6}]}})");
   EXPECT_EQ(machine_model(measured).costs({}).ranks_per_node, 4);
   EXPECT_EQ(machine_model(measured).device, Device::kCuda);
+  // On one rank.
+  write_text_atomically(measured,
+                        R"({"mesh": [1, 1, 1, 1], "threads": 1,
+      "machine": {"flops_per_second": 1e10, "memory_bytes_per_second": 1e9,
+                  "links": [{"bytes_per_second": 1, "latency_seconds": 0}, {"bytes_per_second": 1, "latency_seconds": 0},
+                            {"bytes_per_second": 1, "latency_seconds": 0}, {"bytes_per_second": 1, "latency_seconds": 0}]}})");
+  EXPECT_NE(testing::error_of<ConfigError>([&] { machine_model(measured); }).find("without links"),
+            std::string::npos);
   write_text_atomically(own, R"({"flops_per_second": 1e12})");
   EXPECT_THROW(machine_model(own), ConfigError);
   EXPECT_THROW(machine_model("h1000"), ConfigError);
+}
+
+TEST(MachineModel, RatesThatAreNotGivenFollowFromThatOfFloat32) {
+  MachineModel model;
+  model.flops_per_second = 1e12;
+  model.links = {{1e9, 0}};
+  const auto rate = [&](Precision precision, bool tf32) {
+    TrainOptions train;
+    train.precision = precision;
+    train.tf32 = tf32;
+    return model.on({1, {1}}, train).flops_per_second;
+  };
+  EXPECT_EQ(rate(Precision::kFloat32, false), 1e12);
+  EXPECT_EQ(rate(Precision::kFloat32, true), 1e12);
+  EXPECT_EQ(rate(Precision::kBfloat16, false), 1e12);
+  EXPECT_EQ(rate(Precision::kFloat64, false), 5e11);
+  model.flops_per_second_tf32 = 2e12;
+  model.flops_per_second_bf16 = 3e12;
+  model.flops_per_second_fp64 = 4e12;
+  EXPECT_EQ(rate(Precision::kFloat32, false), 1e12);
+  EXPECT_EQ(rate(Precision::kFloat32, true), 2e12);
+  for (const bool tf32 : {false, true}) {
+    EXPECT_EQ(rate(Precision::kBfloat16, tf32), 3e12);
+    EXPECT_EQ(rate(Precision::kFloat64, tf32), 4e12);
+  }
 }
 
 /// Peaks are those of data sheets.

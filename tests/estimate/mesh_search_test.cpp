@@ -65,6 +65,8 @@ TEST(MeshChoice, IsTheFastestThatFitsAndLeavesTheRestAsConfigured) {
   EXPECT_EQ(planned_on(chosen->mesh).worst.seconds, fastest.worst.seconds);
   EXPECT_NE(chosen->reason.find(to_string(chosen->mesh)), std::string::npos) << chosen->reason;
   asked.question.threads = 3;
+  asked.question.kept = 1;
+  asked.question.as_configured = true;
   EXPECT_EQ(chosen_mesh(asked.question)->reason, chosen->reason);
 
   asked.question.memory_bytes = fastest.worst.memory_bytes - 1;
@@ -212,6 +214,16 @@ TEST(MeshSearch, MorePartsMayBeFasterThanRunningBlocksAgain) {
   const PlannedMesh best = find_meshes(asked.question).best.front();
   EXPECT_EQ(best.recompute, Recompute::kNone);
   EXPECT_EQ(best.accumulate, 2 * parts);
+}
+
+TEST(MeshSearch, ABatchIsInAtLeastAsManyPartsAsConfigured) {
+  Asked asked;
+  asked.configuration.train.accumulate = 2;
+  asked.question.ranks = 2;
+  asked.question.memory_bytes = std::int64_t{1} << 40;
+  const MeshAnswer answer = find_meshes(asked.question);
+  ASSERT_FALSE(answer.best.empty());
+  for (const PlannedMesh& mesh : answer.best) EXPECT_EQ(mesh.accumulate, 2) << to_string(mesh.mesh);
 }
 
 /// On the host batches are read ahead; a GPU holds the next one, a copy, and an operation's workspace.

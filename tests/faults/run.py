@@ -8,12 +8,12 @@
 
 faults.json lists them: a file, a piece of text that stands in it once, what takes its place, what that
 means, and the tests that should fail: as in a shell, what their environment has besides, an executable, and a
-filter of its tests. Of each fault a copy of the source with it is compiled as the build compiles the source
-for that executable (those of CUDA's kernels are compiled for the host, too), and linked in its place, or in
-front of the libraries, into another executable of the test: the sources and the build stay as they are. A
-source that the build compiles together with others is so here, too. A fault is found when the tests fail, or
-crash, or run into --seconds; results are kept by file and text, so that a second run goes on where the first
-ended.
+filter of its tests; RANKS=3 in that environment has MPI start three ranks of it. Of each fault a copy of the
+source with it is compiled as the build compiles the source for that executable (those of CUDA's kernels are
+compiled for the host, too), and linked in its place, or in front of the libraries, into another executable of
+the test: the sources and the build stay as they are. A source that the build compiles together with others is
+so here, too. A fault is found when the tests fail, or crash, or run into --seconds; results are kept by file
+and text, so that a second run goes on where the first ended.
 """
 
 import argparse
@@ -31,6 +31,14 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+# As cmake/JigsawTest.cmake gives it to tests.
+MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
 
 
 def key_of(fault):
@@ -60,14 +68,27 @@ def executable(build, name):
     return found[0]
 
 
+def mpirun(arguments, ranks):
+    """What stands before the command of a test on several ranks; it ends them, too, when they do not end."""
+    cache = (arguments.build / "CMakeCache.txt").read_text()
+    program = re.search(r"^MPIEXEC_EXECUTABLE:FILEPATH=(.*)$", cache, re.MULTILINE).group(1)
+    limit = str(int(arguments.seconds))
+    return [program, "--oversubscribe", "--bind-to", "none", "--timeout", limit, "-n", ranks]
+
+
 def run_test(arguments, test, program=None):
     more, name, test_filter = parts_of(test)
-    command = shlex.split(arguments.wrap) + [
-        str(program or executable(arguments.build, name)),
-        f"--gtest_filter={test_filter}",
-        "--gtest_brief=1",
-    ]
-    environment = {**os.environ, "JIGSAW_SOURCE_DIR": str(ROOT), "OMP_NUM_THREADS": "1", **more}
+    ranks = more.pop("RANKS", None)
+    command = (
+        shlex.split(arguments.wrap)
+        + (mpirun(arguments, ranks) if ranks else [])
+        + [
+            str(program or executable(arguments.build, name)),
+            f"--gtest_filter={test_filter}",
+            "--gtest_brief=1",
+        ]
+    )
+    environment = {**os.environ, **MPI, "JIGSAW_SOURCE_DIR": str(ROOT), "OMP_NUM_THREADS": "1", **more}
     try:
         done = subprocess.run(
             command,
@@ -75,7 +96,7 @@ def run_test(arguments, test, program=None):
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=arguments.seconds,
+            timeout=arguments.seconds + (60 if ranks else 0),
         )
     except subprocess.TimeoutExpired:
         return "did not end", []

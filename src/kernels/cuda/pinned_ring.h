@@ -33,7 +33,9 @@ class PinnedRing {
   };
 
   cudaError_t add_block();
-  /// The block that is filled: with room for some bytes, for copies in this stream.
+  /// Lets the last block be one with room for some bytes, for copies in this stream: that which was filled,
+  /// if it is; else, empty, the oldest, if the device has read it, or a new one, or the oldest once it has
+  /// been read.
   cudaError_t make_room(cudaStream_t stream);
 
   std::deque<Block> blocks_;  ///< the last one is filled, those before it are read, the oldest first

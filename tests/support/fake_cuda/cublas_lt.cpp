@@ -79,7 +79,7 @@ void touch(const void* x, const FakeLayout& layout, bool writes) {
   }
 }
 
-std::atomic<std::int64_t> misaligned_so_far = 0, rounded = 0;
+std::atomic<std::int64_t> misaligned_so_far = 0, rounded = 0, full = 0;
 
 bool is_aligned(const void* address, std::uint32_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
@@ -92,6 +92,9 @@ std::int64_t jigsaw::testing::fake_cuda::misaligned_products() {
 }
 std::int64_t jigsaw::testing::fake_cuda::rounded_products() {
   return rounded;
+}
+std::int64_t jigsaw::testing::fake_cuda::full_products() {
+  return full;
 }
 
 const char* cublasLtGetStatusString(cublasStatus_t status) {
@@ -190,7 +193,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16))
       ++misaligned_so_far;
   }
-  if (product->compute == CUBLAS_COMPUTE_32F_FAST_TF32) ++rounded;
+  if (a_layout->type == CUDA_R_32F) ++(product->compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? rounded : full);
   const std::string name =
       jigsaw::concat("a product of ", d_layout->rows, " x ", d_layout->columns, " numbers");
   const cudaError_t status =

@@ -46,6 +46,9 @@ struct Machine {
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
   int cublas_refuses = 0;  ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none
+  /// Of a kernel's blocks no more than so many run along y and z: those of kernels that stride over what is
+  /// beyond their grid must do all the work, as they do of more heads than a grid has blocks.
+  unsigned most_blocks_y = 65535, most_blocks_z = 65535;
 };
 Machine& machine();
 
@@ -57,8 +60,9 @@ void set_order(Order order);
 std::int64_t kernels_run();
 /// Products of bf16 matrices so far whose rows, or the matrices, do not begin at multiples of 16 bytes.
 std::int64_t misaligned_products();
-/// Products so far whose factors may be taken as TensorFloat-32.
+/// Products of float32 matrices so far whose factors may be taken as TensorFloat-32, and those in full.
 std::int64_t rounded_products();
+std::int64_t full_products();
 /// Convolutions and attentions, or parts of them, that cuDNN has done so far.
 std::int64_t cudnn_runs();
 /// Bytes of the host that are pinned.

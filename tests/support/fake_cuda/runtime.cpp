@@ -224,10 +224,13 @@ cudaError_t put_copy(void* to, const void* from, std::size_t bytes, cudaStream_t
 }  // namespace
 
 cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, std::function<void()> thread) {
-  const dim3 blocks = configuration.gridDim, threads = configuration.blockDim;
+  const dim3 threads = configuration.blockDim;
+  dim3 blocks = configuration.gridDim;
   const bool fits = blocks.x > 0 && blocks.y > 0 && blocks.z > 0 && blocks.x <= 0x7fffffffU &&
                     blocks.y <= 65535 && blocks.z <= 65535 && threads.x * threads.y * threads.z <= 1024;
   if (!fits) return result(cudaErrorInvalidValue);
+  blocks.y = std::min(blocks.y, machine().most_blocks_y);
+  blocks.z = std::min(blocks.z, machine().most_blocks_z);
   return put(configuration.stream, "kernel " + demangled(type),
              [blocks, threads, thread = std::move(thread)] {
                Devices& devices = Devices::all();
