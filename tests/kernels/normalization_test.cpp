@@ -65,10 +65,12 @@ class LayerNorm : public ::testing::TestWithParam<Backend> {
 
 TEST_P(LayerNorm, ForwardAndBackward) {
   for (const DType type : kTypes) {
-    // 2,051 and 8,200: more than a GPU's threads keep of a row, in single elements and in packets
+    // 2,051 and 8,200: more than a GPU's threads keep of a row, in single elements and in packets, of which
+    // they keep one to four of the others; rows of 384 and 520 are several for each thread and block
     for (const Shape& shape :
-         {Shape{2, 3, 5}, Shape{7, 96}, Shape{257, 384}, Shape{1, 1}, Shape{3, 0}, Shape{0, 8}, Shape{300, 8},
-          Shape{5, 1031}, Shape{2, 2000}, Shape{2, 2051}, Shape{2, 8200}}) {
+         {Shape{2, 3, 5}, Shape{7, 96}, Shape{257, 384}, Shape{1, 1}, Shape{70, 1}, Shape{3, 0}, Shape{0, 8},
+          Shape{0, 5}, Shape{300, 8}, Shape{41, 520}, Shape{5, 1031}, Shape{2, 2000}, Shape{2, 2051},
+          Shape{3, 4000}, Shape{2, 8000}, Shape{2, 8200}}) {
       SCOPED_TRACE(shape.to_string() + std::string(name(type)));
       const Array x = random_array(context_, shape, type, 1, 0.5, 2.5),
                   dy = random_array(context_, shape, type, 2);

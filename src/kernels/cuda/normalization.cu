@@ -19,6 +19,14 @@ class RowThreads {
             std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(packets, kLeast, kThreads))))) {
   }
   unsigned blocks(std::int64_t rows) const { return blocks_for((rows + of_block() - 1) / of_block()); }
+  /// Where each block sums its rows up: by the shape alone as many as give all multiprocessors work, each of
+  /// rows enough that sums are few beside them, and of so few for a thread that it sums them in float32.
+  unsigned summing_blocks(std::int64_t rows) const {
+    constexpr std::int64_t kBlocks = 1024, kLeastOfBlock = 16, kMostOfThread = 64;
+    const std::int64_t of_thread =
+        std::clamp<std::int64_t>(rows / (kBlocks * of_block()), kLeastOfBlock / of_block(), kMostOfThread);
+    return blocks((rows + of_thread - 1) / of_thread);
+  }
 
   /// Calls f(row) for the rows of this thread; f may wait for the block, and so is called beyond the rows,
   /// too.
@@ -28,23 +36,44 @@ class RowThreads {
     for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * of_block(); first < rows; first += step)
       f(first + static_cast<int>(threadIdx.x) / width_);
   }
-  /// Calls f(i) for the first element of each packet of kOnce that this thread has of a row of c.
-  template <int kOnce, typename F>
+  /// The first element of this thread's n-th packet of kOnce of a row.
+  template <int kOnce>
+  __device__ int packet(int n) const {
+    return (number() + n * width_) * kOnce;
+  }
+  /// Calls f(i, n) for each n-th packet that this thread has of a row of c, from element i on: one of kHeld
+  /// at most, or of any number where kHeld is 0.
+  template <int kOnce, int kHeld, typename F>
   __device__ void for_packets_of_row(std::int64_t c, const F& f) const {
-    for (std::int64_t i = number() * kOnce; i < c; i += width_ * kOnce) f(i);
+    if constexpr (kHeld == 0) {
+      for (std::int64_t i = packet<kOnce>(0); i < c; i += width_ * kOnce) f(i, 0);
+    } else {
+#pragma unroll
+      for (int n = 0; n < kHeld; ++n) {
+        if (const int i = packet<kOnce>(n); i < static_cast<int>(c)) f(i, n);
+      }
+    }
   }
   /// Among those of its row.
-  __device__ int number() const { return static_cast<int>(threadIdx.x) % width_; }
+  __device__ int number() const {
+    return static_cast<int>(threadIdx.x) % width_;
+  }
 
   /// Σ over the threads of a row, in a fixed order; all of them get it. All threads of the block call it.
   template <typename R, int N>
   __device__ void sum(R (&values)[N]) const {
     group_sums(width_, values);
   }
+  /// The rows that a block takes at a time, as lanes of what is summed over rows.
+  __device__ Lanes lanes() const {
+    return Lanes(width_);
+  }
 
  private:
   static constexpr std::int64_t kLeast = 16;
-  __host__ __device__ int of_block() const { return kThreads / width_; }
+  __host__ __device__ int of_block() const {
+    return kThreads / width_;
+  }
 
   int width_;
 };
@@ -58,105 +87,129 @@ struct Rows {
   std::int64_t rows, c;
   const Element<T>* x;
   const R *gamma, *beta;
-  bool aligned;  ///< all arrays' packets are: the order of sums does not follow from it
 
-  /// Elements from number i on of an array whose rows are of c, or of one row.
-  template <typename E, int kOnce>
-  __device__ void read(const E* from, std::int64_t i, R (&values)[kOnce]) const {
-    if (aligned) return read_packet(from, i, values);
-    for (int k = 0; k < kOnce; ++k) values[k] = load<R>(from[i + k]);
-  }
-  template <int kOnce>
-  __device__ void write(Element<T>* to, std::int64_t i, const R (&values)[kOnce]) const {
-    if (aligned) return write_packet(to, i, values);
-    for (int k = 0; k < kOnce; ++k) to[i + k] = stored<Element<T>>(values[k]);
-  }
   template <int kOnce>
   __device__ void read_factors(std::int64_t i, R (&factors)[kOnce]) const {
     for (R& factor : factors) factor = R(1);
-    if (gamma != nullptr) read(gamma, i, factors);
+    if (gamma != nullptr) read_packet(gamma, i, factors);
   }
   template <int kOnce>
   __device__ void read_shifts(std::int64_t i, R (&shifts)[kOnce]) const {
     for (R& shift : shifts) shift = R(0);
-    if (beta != nullptr) read(beta, i, shifts);
+    if (beta != nullptr) read_packet(beta, i, shifts);
   }
   __device__ R value(std::int64_t row, std::int64_t i) const { return load<R>(x[row * c + i]); }
   /// Of the row, none beyond the last one.
   __device__ std::int64_t length(std::int64_t row) const { return row < rows ? c : 0; }
 };
 
-/// @param others  that are read or written besides.
-template <typename T, typename... E>
-Rows<T> rows_of(const Array& x, const Array& gamma, const Array& beta, const E*... others) {
+template <typename T>
+Rows<T> rows_of(const Array& x, const Array& gamma, const Array& beta) {
   using R = Accumulator<T>;
-  constexpr int kCount = Rows<T>::kCount;
-  Rows<T> all{x.shape().count(0, x.rank() - 1),
-              x.shape().back(),
-              elements<T>(x),
-              gamma.defined() ? gamma.data<R>() : nullptr,
-              beta.defined() ? beta.data<R>() : nullptr,
-              false};
-  all.aligned = begin_packets<kCount>(all.x, others...) && begin_packets<kCount>(all.gamma, all.beta);
-  return all;
+  return {x.shape().count(0, x.rank() - 1), x.shape().back(), elements<T>(x), gamma.data<R>(),
+          beta.data<R>()};
+}
+
+/// What a thread has of one row: kHeld packets at most, which are read once, or any number (kHeld is 0), read
+/// each time. All that are held are under way together, for no branch parts them: beyond the row, or the
+/// rows, the last ones are read once more.
+template <typename T, int kOnce, int kHeld>
+class RowPart {
+ public:
+  __device__ RowPart(const RowThreads& threads, const Rows<T>& all, const Element<T>* from, std::int64_t row)
+      : from_(from + (row < all.rows ? row : all.rows - 1) * all.c) {
+#pragma unroll
+    for (int n = 0; n < kHeld; ++n) {
+      const int i = threads.packet<kOnce>(n), last = static_cast<int>(all.c) - kOnce;
+      held_[n] = *reinterpret_cast<const Packet<Element<T>, kOnce>*>(from_ + (i < last ? i : last));
+    }
+  }
+  /// The n-th packet, of elements from number i of the row on.
+  __device__ void read(std::int64_t i, int n, Accumulator<T> (&values)[kOnce]) const {
+    if constexpr (kHeld == 0) {
+      read_packet(from_, i, values);
+    } else {
+      for (int k = 0; k < kOnce; ++k) values[k] = load<Accumulator<T>>(held_[n].elements[k]);
+    }
+  }
+
+ private:
+  const Element<T>* from_;
+  Packet<Element<T>, kOnce> held_[std::max(kHeld, 1)];
+};
+
+/// How many blocks a multiprocessor is to have registers for, where each thread keeps so many numbers of the
+/// type of x, and so many of its sums, for each element that it holds: as many as leave 40 for its work.
+/// Float64 and single elements, which are rare, are bound to nothing.
+template <typename T, int kOnce, int kHeld>
+constexpr int blocks_of(int elements, int sums) {
+  constexpr int kAll = 65536 / kThreads, kWork = 40, kLeast = 8;
+  if (kOnce == 1 || sizeof(T) > 4) return 1;
+  const auto bytes = elements * sizeof(T) + sums * sizeof(Accumulator<T>);
+  return kAll / (std::max(kHeld * kOnce * static_cast<int>(bytes) / 4, kLeast) + kWork);
 }
 
 /// Mean and Σ (x − mean)² of a row; about zero 0 and Σ x².
-template <int kOnce, typename T>
-__device__ void row_moments(const RowThreads& threads, const Rows<T>& all, std::int64_t row, Centre centre,
-                            Accumulator<T>& mean, Accumulator<T>& m2) {
+template <typename T, int kOnce, int kHeld>
+__device__ void row_moments(const RowThreads& threads, const Rows<T>& all, std::int64_t row,
+                            const RowPart<T, kOnce, kHeld>& x, Centre centre, Accumulator<T>& mean,
+                            Accumulator<T>& m2) {
   using R = Accumulator<T>;
   const std::int64_t c = all.length(row);
   R sum[1] = {}, squares[1] = {}, values[kOnce];
   if (centre == Centre::kMean) {
-    threads.for_packets_of_row<kOnce>(c, [&](std::int64_t i) {
-      all.read(all.x, row * all.c + i, values);
+    threads.for_packets_of_row<kOnce, kHeld>(c, [&](std::int64_t i, int n) {
+      x.read(i, n, values);
       for (const R value : values) sum[0] += value;
     });
     threads.sum(sum);
   }
   mean = c > 0 ? sum[0] / static_cast<R>(c) : R(0);
-  threads.for_packets_of_row<kOnce>(c, [&](std::int64_t i) {
-    all.read(all.x, row * all.c + i, values);
+  threads.for_packets_of_row<kOnce, kHeld>(c, [&](std::int64_t i, int n) {
+    x.read(i, n, values);
     for (const R value : values) squares[0] += (value - mean) * (value - mean);
   });
   threads.sum(squares);
   m2 = squares[0];
 }
 
-template <typename T, int kOnce>
+template <typename T, int kOnce, int kHeld>
 __global__ void write_moments(RowThreads threads, Rows<T> all, Accumulator<T>* means, Accumulator<T>* m2s) {
   threads.for_rows(all.rows, [&](std::int64_t row) {
+    const RowPart<T, kOnce, kHeld> x(threads, all, all.x, row);
     Accumulator<T> mean, m2;
-    row_moments<kOnce>(threads, all, row, Centre::kMean, mean, m2);
+    row_moments(threads, all, row, x, Centre::kMean, mean, m2);
     if (row < all.rows && threads.number() == 0) means[row] = mean, m2s[row] = m2;
   });
 }
 
-template <int kOnce, typename T>
+template <typename T, int kOnce, int kHeld>
 __device__ void normalize(const RowThreads& threads, const Rows<T>& all, std::int64_t row,
-                          Accumulator<T> mean, Accumulator<T> rstd, Element<T>* y) {
+                          const RowPart<T, kOnce, kHeld>& x, Accumulator<T> mean, Accumulator<T> rstd,
+                          Element<T>* y) {
   using R = Accumulator<T>;
-  threads.for_packets_of_row<kOnce>(all.length(row), [&](std::int64_t i) {
+  threads.for_packets_of_row<kOnce, kHeld>(all.length(row), [&](std::int64_t i, int n) {
     R values[kOnce], factors[kOnce], shifts[kOnce];
-    all.read(all.x, row * all.c + i, values);
+    x.read(i, n, values);
     all.read_factors(i, factors);
     all.read_shifts(i, shifts);
     for (int k = 0; k < kOnce; ++k) values[k] = (values[k] - mean) * rstd * factors[k] + shifts[k];
-    all.write(y, row * all.c + i, values);
+    write_packet(y, row * all.c + i, values);
   });
 }
 
-template <typename T, int kOnce>
-__global__ void normalize_rows(RowThreads threads, Rows<T> all, Accumulator<T> eps, Centre centre,
-                               Accumulator<T>* means, Accumulator<T>* rstds, Element<T>* y) {
+template <typename T, int kOnce, int kHeld>
+__global__ void __launch_bounds__(kThreads, (blocks_of<T, kOnce, kHeld>(1, 0)))
+    normalize_rows(RowThreads threads, Rows<T> all, Accumulator<T> eps, Centre centre, Accumulator<T>* means,
+                   Accumulator<T>* rstds, Element<T>* y) {
   using R = Accumulator<T>;
   threads.for_rows(all.rows, [&](std::int64_t row) {
+    const RowPart<T, kOnce, kHeld> x(threads, all, all.x, row);
     R mean, m2;
-    row_moments<kOnce>(threads, all, row, centre, mean, m2);
+    row_moments(threads, all, row, x, centre, mean, m2);
     const R rstd = R(1) / sqrt(m2 / static_cast<R>(all.c > 0 ? all.c : 1) + eps);
     if (row < all.rows && threads.number() == 0) means[row] = mean, rstds[row] = rstd;
-    normalize<kOnce>(threads, all, row, mean, rstd, y);
+    normalize(threads, all, row, x, mean, rstd, y);
   });
 }
 
@@ -164,7 +217,8 @@ template <typename T, int kOnce>
 __global__ void apply_rows(RowThreads threads, Rows<T> all, const Accumulator<T>* means,
                            const Accumulator<T>* rstds, Element<T>* y) {
   threads.for_rows(all.rows, [&](std::int64_t row) {
-    if (row < all.rows) normalize<kOnce>(threads, all, row, means[row], rstds[row], y);
+    const RowPart<T, kOnce, 0> x(threads, all, all.x, row);
+    if (row < all.rows) normalize(threads, all, row, x, means[row], rstds[row], y);
   });
 }
 
@@ -180,16 +234,16 @@ struct Slopes {
 };
 
 /// Σ dy·gamma and Σ dy·gamma·x̂ of a row.
-template <int kOnce, typename T>
-__device__ void row_slopes(const RowThreads& threads, const Rows<T>& all, const Slopes<T>& slopes,
-                           std::int64_t row, Accumulator<T> (&sums)[2]) {
+template <typename T, int kOnce, int kHeld>
+__device__ void row_slopes(const RowThreads& threads, const Rows<T>& all, std::int64_t row,
+                           const RowPart<T, kOnce, kHeld>& x, const RowPart<T, kOnce, kHeld>& dy,
+                           Accumulator<T> mean, Accumulator<T> rstd, Accumulator<T> (&sums)[2]) {
   using R = Accumulator<T>;
-  const R mean = slopes.mean(all, row), rstd = slopes.rstd(all, row);
   sums[0] = sums[1] = 0;
-  threads.for_packets_of_row<kOnce>(all.length(row), [&](std::int64_t i) {
+  threads.for_packets_of_row<kOnce, kHeld>(all.length(row), [&](std::int64_t i, int n) {
     R values[kOnce], slope[kOnce], factors[kOnce];
-    all.read(all.x, row * all.c + i, values);
-    all.read(slopes.dy, row * all.c + i, slope);
+    x.read(i, n, values);
+    dy.read(i, n, slope);
     all.read_factors(i, factors);
     for (int k = 0; k < kOnce; ++k) {
       const R g = slope[k] * factors[k];
@@ -203,55 +257,113 @@ __device__ void row_slopes(const RowThreads& threads, const Rows<T>& all, const 
 template <typename T, int kOnce>
 __global__ void sum_rows(RowThreads threads, Rows<T> all, Slopes<T> slopes, Accumulator<T>* sums) {
   threads.for_rows(all.rows, [&](std::int64_t row) {
+    const RowPart<T, kOnce, 0> x(threads, all, all.x, row), dy(threads, all, slopes.dy, row);
     Accumulator<T> own[2];
-    row_slopes<kOnce>(threads, all, slopes, row, own);
+    row_slopes(threads, all, row, x, dy, slopes.mean(all, row), slopes.rstd(all, row), own);
     if (row < all.rows && threads.number() == 0) sums[2 * row] = own[0], sums[2 * row + 1] = own[1];
   });
 }
 
-/// @param sums  of the rows' slopes, or null: formed here.
-template <typename T, int kOnce>
-__global__ void backward_rows(RowThreads threads, Rows<T> all, Slopes<T> slopes, const Accumulator<T>* sums,
-                              Accumulator<T> mean_share, Accumulator<T> share, Element<T>* dx) {
+/// The sums over rows of dy·x̂ and dy, of the channels that a thread holds. Where these are several packets
+/// the block has one row at a time.
+template <typename R, int kOnce, int kHeld>
+struct AffineSums {
+  R of_gamma[kHeld][kOnce] = {}, of_beta[kHeld][kOnce] = {};
+
+  __device__ void add(int n, int k, R slope, R normalized) {
+    of_gamma[n][k] += slope * normalized;
+    of_beta[n][k] += slope;
+  }
+  /// Those of a block to where its c of gamma's stand, and c of beta's behind them.
+  __device__ void write(const RowThreads& threads, std::int64_t c, R* to) {
+    const Lanes lanes = threads.lanes();
+    if constexpr (kHeld == 1) {
+#pragma unroll
+      for (int k = 0; k < kOnce; ++k) {
+        double both[] = {static_cast<double>(of_gamma[0][k]), static_cast<double>(of_beta[0][k])};
+        add_lanes(lanes, both);
+        of_gamma[0][k] = static_cast<R>(both[0]), of_beta[0][k] = static_cast<R>(both[1]);
+      }
+    }
+    threads.for_packets_of_row<kOnce, kHeld>(lanes.lane == 0 ? c : 0, [&](std::int64_t i, int n) {
+      write_packet(to, i, of_gamma[n]);
+      write_packet(to + c, i, of_beta[n]);
+    });
+  }
+};
+/// There are none of channels that are not held.
+template <typename R, int kOnce>
+struct AffineSums<R, kOnce, 0> {
+  __device__ void add(int, int, R, R) {}
+  __device__ void write(const RowThreads&, std::int64_t, R*) {}
+};
+
+/// @param sums     of the rows' slopes, or null: formed here.
+/// @param partial  gets the affine sums of each block, [blocks, 2, c]; or null.
+template <typename T, int kOnce, int kHeld>
+__global__ void __launch_bounds__(kThreads, (blocks_of<T, kOnce, kHeld>(2, 2)))
+    backward_rows(RowThreads threads, Rows<T> all, Slopes<T> slopes, const Accumulator<T>* sums,
+                  Accumulator<T> mean_share, Accumulator<T> share, Element<T>* dx, Accumulator<T>* partial) {
   using R = Accumulator<T>;
+  AffineSums<R, kOnce, kHeld> affine;
   threads.for_rows(all.rows, [&](std::int64_t row) {
+    const RowPart<T, kOnce, kHeld> x(threads, all, all.x, row), dy(threads, all, slopes.dy, row);
+    const R mean = slopes.mean(all, row), rstd = slopes.rstd(all, row);
     R own[2] = {};
     if (sums == nullptr) {
-      row_slopes<kOnce>(threads, all, slopes, row, own);
+      row_slopes(threads, all, row, x, dy, mean, rstd, own);
     } else if (row < all.rows) {
       own[0] = sums[2 * row], own[1] = sums[2 * row + 1];
     }
-    const R mean = slopes.mean(all, row), rstd = slopes.rstd(all, row), sum = own[0] * mean_share,
-            product = own[1] * share;
-    threads.for_packets_of_row<kOnce>(all.length(row), [&](std::int64_t i) {
+    const R sum = own[0] * mean_share, product = own[1] * share;
+    threads.for_packets_of_row<kOnce, kHeld>(all.length(row), [&](std::int64_t i, int n) {
       R values[kOnce], slope[kOnce], factors[kOnce];
-      all.read(all.x, row * all.c + i, values);
-      all.read(slopes.dy, row * all.c + i, slope);
+      x.read(i, n, values);
+      dy.read(i, n, slope);
       all.read_factors(i, factors);
-      for (int k = 0; k < kOnce; ++k)
-        values[k] = rstd * (slope[k] * factors[k] - sum - (values[k] - mean) * rstd * product);
-      all.write(dx, row * all.c + i, values);
+      for (int k = 0; k < kOnce; ++k) {
+        const R normalized = (values[k] - mean) * rstd;
+        affine.add(n, k, slope[k], normalized);
+        values[k] = rstd * (slope[k] * factors[k] - sum - normalized * product);
+      }
+      write_packet(dx, row * all.c + i, values);
     });
   });
+  if (partial != nullptr) affine.write(threads, all.c, partial + blockIdx.x * 2 * all.c);
 }
 
-/// dy·x̂ and dy, the gradients of gamma and beta.
+/// A term of the gradients of gamma and beta.
+template <typename R>
+struct AffinePart {
+  R of_gamma, of_beta;
+  __device__ void add_to(double (&sums)[2]) const {
+    sums[0] += static_cast<double>(of_gamma);
+    sums[1] += static_cast<double>(of_beta);
+  }
+};
+/// What backward_rows() wrote, or else dy·x̂ and dy.
+template <typename R>
+struct PartialTerms {
+  using Part = AffinePart<R>;
+  std::int64_t c;
+  const R* partial;
+
+  __device__ Part read(std::int64_t, std::int64_t block, std::int64_t i) const {
+    return {partial[2 * block * c + i], partial[(2 * block + 1) * c + i]};
+  }
+  __device__ void add(const Part& part, double (&sums)[2]) const { part.add_to(sums); }
+};
 template <typename T>
-struct AffineTerms {
+struct RowTerms {
+  using Part = AffinePart<Accumulator<T>>;
   Rows<T> all;
   Slopes<T> slopes;
 
-  struct Part {
-    Accumulator<T> of_gamma, of_beta;
-  };
   __device__ Part read(std::int64_t, std::int64_t row, std::int64_t i) const {
     const auto g = load<Accumulator<T>>(slopes.dy[row * all.c + i]);
     return {g * (all.value(row, i) - slopes.means[row]) * slopes.rstds[row], g};
   }
-  __device__ void add(const Part& part, double (&sums)[2]) const {
-    sums[0] += static_cast<double>(part.of_gamma);
-    sums[1] += static_cast<double>(part.of_beta);
-  }
+  __device__ void add(const Part& part, double (&sums)[2]) const { part.add_to(sums); }
 };
 
 template <typename R>
@@ -263,51 +375,86 @@ struct AffineGradients {
   }
 };
 
-/// Starts one of the kernels of rows: `kernel` gives that for packets of so many elements.
+/// Calls f(threads, once, held) with the first of kHeld... that a thread's packets of a row do not exceed.
+template <int kOnce, int kHeld, int... kMore, typename F>
+void with_held(std::int64_t packets, const F& f) {
+  if constexpr (sizeof...(kMore) > 0) {
+    if (packets > kThreads * kHeld || packets == 0) return with_held<kOnce, kMore...>(packets, f);
+  }
+  f(RowThreads(packets), std::integral_constant<int, kOnce>(), std::integral_constant<int, kHeld>());
+}
+/// Calls f with the threads of rows, the elements of a packet, and how many packets a thread holds; 0: they
+/// are more than registers should.
+template <typename T, typename F>
+void with_threads(const Rows<T>& all, const F& f) {
+  constexpr int kCount = Rows<T>::kCount;
+  if (all.c % kCount == 0) return with_held<kCount, 1, 2, 4, 0>(all.c / kCount, f);
+  with_held<1, 1, 8, 0>(all.c, f);
+}
+
+/// What is read of x or beside it; a copy where the rows of x are whole packets, but what is read begins at
+/// none, as views of flat parameters may.
+Array placed(Context& context, const Array& x, const Array& array) {
+  const auto packet = static_cast<std::int64_t>(kPacketBytes);
+  const bool packets = x.shape().back() * size_of(x.dtype()) % packet == 0;
+  if (!packets || array.count() == 0 || reinterpret_cast<std::uintptr_t>(array.raw()) % kPacketBytes == 0)
+    return array;
+  Array copy(context, array.shape(), array.dtype(), Purpose::kWorkspace);
+  launched(context,
+           cudaMemcpyAsync(copy.raw(), array.raw(), static_cast<std::size_t>(array.bytes()),
+                           cudaMemcpyDeviceToDevice, stream_of(context)),
+           "a copy");
+  return copy;
+}
+
+/// Starts one of the kernels of rows: `kernel` gives that for packets of so many elements, so many held.
 template <typename T, typename Kernel, typename... Arguments>
 void start_rows(Context& context, const Rows<T>& all, const Kernel& kernel, const Arguments&... arguments) {
-  const auto start = [&](auto once) {
-    const RowThreads threads((all.c + once.value - 1) / once.value);
-    start_kernel(context, threads.blocks(all.rows), kernel(once), threads, all, arguments...);
-  };
   if (all.rows == 0) return;
-  if (all.c % Rows<T>::kCount == 0) return start(std::integral_constant<int, Rows<T>::kCount>());
-  start(std::integral_constant<int, 1>());
+  with_threads(all, [&](const RowThreads& threads, auto once, auto held) {
+    start_kernel(context, threads.blocks(all.rows), kernel(once, held), threads, all, arguments...);
+  });
 }
 
 class Normalization : public NormalizationKernels {
  public:
   void row_moments(Context& context, const Array& x, Moments& moments) const override {
+    const Array own = placed(context, x, x);
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
-      const Rows<T> all = rows_of<T>(x, {}, {});
+      const Rows<T> all = rows_of<T>(own, {}, {});
       start_rows(
-          context, all, [](auto once) { return write_moments<T, once.value>; }, moments.mean.data<R>(),
-          moments.m2.data<R>());
+          context, all, [](auto once, auto held) { return write_moments<T, once.value, held.value>; },
+          moments.mean.data<R>(), moments.m2.data<R>());
     });
   }
 
   void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
                Centre centre, NormStatistics& statistics, Array& y) const override {
+    const Array own = placed(context, x, x), factors = placed(context, x, gamma),
+                shifts = placed(context, x, beta);
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
-      const Rows<T> all = rows_of<T>(x, gamma, beta, elements<T>(y));
+      const Rows<T> all = rows_of<T>(own, factors, shifts);
       start_rows(
-          context, all, [](auto once) { return normalize_rows<T, once.value>; }, static_cast<R>(eps), centre,
-          statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(), elements<T>(y));
+          context, all, [](auto once, auto held) { return normalize_rows<T, once.value, held.value>; },
+          static_cast<R>(eps), centre, statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(),
+          elements<T>(y));
     });
   }
 
   void apply(Context& context, const Array& x, const Array& gamma, const Array& beta,
              const NormStatistics& statistics, Array& y) const override {
+    const Array own = placed(context, x, x), factors = placed(context, x, gamma),
+                shifts = placed(context, x, beta);
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
-      const Rows<T> all = rows_of<T>(x, gamma, beta, elements<T>(y));
+      const Rows<T> all = rows_of<T>(own, factors, shifts);
       start_rows(
-          context, all, [](auto once) { return apply_rows<T, once.value>; }, statistics.mean.data<R>(),
+          context, all, [](auto once, auto) { return apply_rows<T, once.value>; }, statistics.mean.data<R>(),
           statistics.reciprocal_deviation.data<R>(), elements<T>(y));
     });
   }
@@ -315,33 +462,46 @@ class Normalization : public NormalizationKernels {
   void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
                 const NormStatistics& statistics, Centre centre, const Array& row_sums, std::int64_t c_total,
                 NormGradients& gradients) const override {
+    const Array own = placed(context, x, x), slope = placed(context, x, dy),
+                factors = placed(context, x, gamma);
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
-      const Slopes<T> slopes = slopes_of<T>(dy, statistics);
-      const Rows<T> all = rows_of<T>(x, gamma, {}, slopes.dy, elements<T>(gradients.dx));
+      const Slopes<T> slopes = slopes_of<T>(slope, statistics);
+      const Rows<T> all = rows_of<T>(own, factors, {});
       const R share = R(1) / static_cast<R>(c_total);
       const bool centred = row_sums.defined() || centre == Centre::kMean;
-      if (x.count() > 0) {
-        start_rows(
-            context, all, [](auto once) { return backward_rows<T, once.value>; }, slopes,
-            row_sums.defined() ? row_sums.data<R>() : nullptr, centred ? share : R(0), share,
-            elements<T>(gradients.dx));
-      }
-      if (!gamma.defined()) return;
-      column_sums<2>(context, 1, all.rows, all.c, AffineTerms<T>{all, slopes},
-                     AffineGradients<R>{gradients.dgamma.data<R>(), gradients.dbeta.data<R>()});
+      const AffineGradients<R> affine{gradients.dgamma.data<R>(), gradients.dbeta.data<R>()};
+      with_threads(all, [&](const RowThreads& threads, auto once, auto held) {
+        const bool sums_up = gamma.defined() && held.value > 0;
+        const unsigned blocks = sums_up ? threads.summing_blocks(all.rows) : threads.blocks(all.rows);
+        Array partial;
+        if (sums_up)
+          partial = Array(context, {blocks, 2, all.c}, statistics.mean.dtype(), Purpose::kWorkspace);
+        if (x.count() > 0) {
+          start_kernel(context, blocks, backward_rows<T, once.value, held.value>, threads, all, slopes,
+                       row_sums.data<R>(), centred ? share : R(0), share, elements<T>(gradients.dx),
+                       partial.data<R>());
+        }
+        if (sums_up) {
+          column_sums<2>(context, 1, blocks, all.c, PartialTerms<R>{all.c, partial.data<R>()}, affine);
+        } else if (gamma.defined()) {
+          column_sums<2>(context, 1, all.rows, all.c, RowTerms<T>{all, slopes}, affine);
+        }
+      });
     });
   }
 
   void row_sums(Context& context, const Array& dy, const Array& x, const Array& gamma,
                 const NormStatistics& statistics, Array& sums) const override {
+    const Array own = placed(context, x, x), slope = placed(context, x, dy),
+                factors = placed(context, x, gamma);
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const Slopes<T> slopes = slopes_of<T>(dy, statistics);
-      const Rows<T> all = rows_of<T>(x, gamma, {}, slopes.dy);
+      const Slopes<T> slopes = slopes_of<T>(slope, statistics);
+      const Rows<T> all = rows_of<T>(own, factors, {});
       start_rows(
-          context, all, [](auto once) { return sum_rows<T, once.value>; }, slopes,
+          context, all, [](auto once, auto) { return sum_rows<T, once.value>; }, slopes,
           sums.data<Accumulator<T>>());
     });
   }
