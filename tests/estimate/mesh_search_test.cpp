@@ -84,7 +84,7 @@ TEST(MeshChoice, IsTheFastestThatFitsAndLeavesTheRestAsConfigured) {
 TEST(MeshSearch, TellsOfTheRankThatSendsMost) {
   Asked asked{parse<Configuration>(Json::parse(R"({
     "data": {"files": ["none.nc"], "shape": [24, 36], "variables": ["t2m"], "train": ["2020-01-01", "2020-01-09"]},
-    "model": {"type": "unet", "base_width": 8, "levels": 2},
+    "model": {"type": "unet", "base_width": 24, "levels": 2},
     "train": {"batch_size": 3}})"))};
   asked.question.ranks = 3;
   bool halos = false;

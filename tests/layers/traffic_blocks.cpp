@@ -108,10 +108,10 @@ Elements best_attention(const Sizes& s, const MeshSizes& m) {
 }
 
 /// A convolution cut along its input's channels: halos and weights over `domain`, and over `tensor` the
-/// result is scattered and its gradient gathered.
+/// result is scattered and its gradient gathered. All ranks take the bias, which the convolution adds.
 Elements best_convolution(const Sizes& s, double kernel, double features, const MeshSizes& m) {
-  const double parameters = kernel * kernel * s.channels * features + features;
-  return megatron(2, s.tokens() * features, parameters, m.p(), m.q()) +
+  const double parameters = kernel * kernel * s.channels * features;
+  return megatron(2, s.tokens() * features, parameters, m.p(), m.q()) + weights(features, 1, m.ranks()) +
          Elements{0, 2 * halo(s, (kernel - 1) / 2, m) / m.p()};
 }
 
