@@ -3,8 +3,11 @@
 #include "kernels/cuda/cudnn_plan.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,8 +15,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "support/error_of.h"
 #include "support/source_dir.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
@@ -119,6 +124,58 @@ TEST(CudnnPlans, OddConvolutionsAreNoErrors) {
         EXPECT_NO_THROW(CudnnPlan::make(problem, h100())) << problem.text();
       }
     }
+  }
+}
+
+/// What is said of the first of all convolutions; run by the next test, in a process that finds another
+/// cuDNN.
+TEST(CudnnPlans, DISABLED_AreMade) {
+  const Case each = cases().front();
+  const CudnnProblem problem =
+      problem_of(each.convolution, each.x, each.out, Pass::kForward, DType::kFloat32, false);
+  try {
+    std::cout << (CudnnPlan::make(problem, h100()) ? "planned" : "not planned") << "\n";
+  } catch (const cuda::LibraryError& error) {
+    std::cout << error.what() << "; " << error.remedy() << "\n";
+  }
+}
+
+/// cuDNN itself goes on without the engines of a part that it cannot load.
+TEST(CudnnPlans, APartThatIsMissingIsAnError) {
+  namespace fs = std::filesystem;
+  Dl_info library{};
+  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "cudnnGetVersion"), &library), 0);
+  const fs::path installed = fs::canonical(library.dli_fname).parent_path();
+  const auto version = static_cast<int>(cudnnGetVersion());
+  const std::string whole = concat(".so.", version / 10000), minor = concat(whole, ".", version / 100 % 100);
+  const auto said_with = [&](const fs::path& folder) {
+    const std::string command =
+        concat("LD_LIBRARY_PATH='", folder.string(), "'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} '",
+               ::testing::internal::GetArgvs()[0],
+               "' --gtest_also_run_disabled_tests --gtest_filter=CudnnPlans.DISABLED_AreMade 2>&1");
+    FILE* const child = popen(command.c_str(), "r");
+    std::string said;
+    for (int c = std::fgetc(child); c != EOF; c = std::fgetc(child)) said += static_cast<char>(c);
+    pclose(child);
+    return said;
+  };
+  EXPECT_NE(said_with(installed).find("\nplanned\n"), std::string::npos) << said_with(installed);
+  for (const char* part : {"heuristic", "engines_precompiled", "engines_runtime_compiled"}) {
+    const testing::TemporaryFolder temporary;
+    const fs::path folder = temporary.path();
+    for (const fs::directory_entry& each : fs::directory_iterator(installed)) {
+      if (each.path().filename().string().starts_with("libcudnn"))
+        fs::create_symlink(each.path(), folder / each.path().filename());
+    }
+    const std::string name = concat("libcudnn_", part);
+    for (const std::string& ending : {std::string(".so"), whole, minor, concat(minor, ".", version % 100)}) {
+      fs::remove(folder / (name + ending));
+      const std::ofstream no_library(folder / (name + ending));
+    }
+    const std::string said = said_with(folder);
+    EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos)
+        << said;
+    EXPECT_NE(said.find(name), std::string::npos) << said;
   }
 }
 

@@ -1,4 +1,6 @@
 // Who does what where there is a cuDNN: a fake one of plain loops (support/fake_cuda/cudnn.cpp).
+#include <utility>
+
 #include "array/raw_memory.h"
 #include "base/text.h"
 #include "kernels/attention.h"
@@ -7,8 +9,10 @@
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/attention_by_cudnn.h"
+#include "kernels/cuda/cudnn_handle.h"
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/remarks.h"
+#include "support/error_of.h"
 #include "support/tolerance.h"
 
 namespace jigsaw {
@@ -24,6 +28,7 @@ class FakeCudnn : public FakeCudaFinds {
   ~FakeCudnn() override {
     fake_cuda::machine().cudnn = before_;
     fake_cuda::machine().cudnn_refuses = 0;
+    fake_cuda::machine().cudnn_lacks = 0;
   }
 
  private:
@@ -68,6 +73,8 @@ TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
   const std::vector<double> wanted = convolved(DType::kFloat32);
   const std::int64_t before = fake_cuda::cudnn_runs();
   fake_cuda::machine().cudnn_refuses = 2;
+  Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
+  std::swap(fresh, context_);
   for (int i = 0; i < 2; ++i) testing::expect_near(convolved(DType::kFloat32), wanted, 1e-5);
   convolved(DType::kFloat64);
   EXPECT_EQ(fake_cuda::cudnn_runs(), before);
@@ -78,6 +85,56 @@ TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
       << said[0];
   convolved(DType::kFloat32);
   EXPECT_TRUE(take_remarks(context_).empty());
+}
+
+/// An installation that is not whole is an error of whoever installed it, and not a problem that cuDNN does
+/// not solve, whose slow kernel would run for days.
+TEST_F(FakeCudnn, PartsThatAreMissingAreAnError) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const auto convolved = [&](Context& context) {
+    const Array x = testing::random_array(context, {1, 5, 6, 4}, DType::kFloat32, 1),
+                weight = testing::random_array(context, {2, 4, 3, 3}, DType::kFloat32, 2);
+    convolution_forward(context, convolution, x, weight, {}, DType::kFloat32);
+  };
+  const auto attended = [&](Context& context) {
+    const Array qkv = testing::random_array(context, {1, 9, 3, 2, 8}, DType::kBfloat16, 1);
+    attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
+  };
+  for (const auto& [status, says] :
+       {std::pair(CUDNN_STATUS_NOT_INITIALIZED, "cuDNN could not start: CUDNN_STATUS_NOT_INITIALIZED; "),
+        {CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED, ": CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED; "},
+        {CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, ": CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH; "}}) {
+    fake_cuda::machine().cudnn_lacks = status;
+    for (const bool attention : {false, true}) {
+      Context fresh = testing::kernel_context(Backend::kCuda, 1);
+      const std::string said =
+          testing::error_of<ConfigError>([&] { attention ? attended(fresh) : convolved(fresh); });
+      EXPECT_NE(said.find(says), std::string::npos) << said;
+      EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos)
+          << said;
+      EXPECT_NE(said.find("install all of cuDNN 9"), std::string::npos) << said;
+      EXPECT_TRUE(take_remarks(fresh).empty());
+    }
+  }
+  fake_cuda::machine().cudnn_lacks = 0;
+  Context fresh = testing::kernel_context(Backend::kCuda, 1);
+  convolved(fresh);
+  attended(fresh);
+}
+
+/// Where arrays fill the device the same words are of the memory that it had not.
+TEST_F(FakeCudnn, AFullDeviceIsNoInstallation) {
+  const std::size_t before = fake_cuda::machine().memory;
+  fake_cuda::machine().memory = std::size_t{16} << 20;
+  Context context = testing::kernel_context(Backend::kCuda, 1);
+  std::vector<Array> arrays;
+  EXPECT_THROW(for (;;) arrays.emplace_back(context, Shape{1 << 19}, DType::kFloat32, Purpose::kActivations),
+               OutOfMemoryError);
+  const std::string said = testing::error_of([&] {
+    cuda::library_failed(context, "a plan", cuda::LibraryError("CUDNN_STATUS_NOT_INITIALIZED", "install it"));
+  });
+  EXPECT_EQ(said.rfind("CUDNN_STATUS_NOT_INITIALIZED; 0 B of ", 0), 0U) << said;
+  fake_cuda::machine().memory = before;
 }
 
 /// Attention of bf16 heads of 8 to 128 numbers, without anything besides, also backward in parts: of

@@ -23,13 +23,8 @@ bool launches_wait(const Context& context);
 /// names it and the operation unless `status` and its end are good.
 void launched(const Context& context, cudaError_t status, const char* work);
 /// Throws the Error that work of the context's stream has come to, as far as the device knows, or what has
-/// spoilt a recording of it. Does not wait. Libraries have CUDA runtimes of their own, whose errors this
-/// program's does not know: where one of their calls fails the device is asked.
+/// spoilt a recording of it. Does not wait.
 void require_no_failure(const Context& context);
-/// A library's call has failed: throws that Error, of the launch where launches are waited for, or else one
-/// of the library's words and full_device_text().
-/// @param work  names it.
-[[noreturn]] void library_failed(const Context& context, const std::string& work, const std::string& words);
 /// "; 34 MiB of 80 GiB are free on the GPU: arrays hold …" where less than this part of its memory is, so
 /// that a library may have found too little. Else "".
 std::string full_device_text(const Context& context, double part = 1.0 / 32);

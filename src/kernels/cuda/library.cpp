@@ -1,0 +1,23 @@
+#include "kernels/cuda/library.h"
+
+#include <chrono>
+#include <thread>
+
+namespace jigsaw::inline kernels::cuda {
+
+bool Ending::comes() {
+  constexpr std::chrono::seconds kMostWait(5);
+  if (comes_) return *comes_;
+  comes_ = true;
+  const auto limit = std::chrono::steady_clock::now() + kMostWait;
+  for (cudaStream_t stream : streams_) {
+    cudaError_t status = cudaStreamQuery(stream);
+    for (; status == cudaErrorNotReady && std::chrono::steady_clock::now() < limit;
+         status = cudaStreamQuery(stream))
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (status == cudaErrorNotReady) comes_ = false;
+  }
+  return *comes_;
+}
+
+}  // namespace jigsaw::inline kernels::cuda
