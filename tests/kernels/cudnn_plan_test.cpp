@@ -3,11 +3,8 @@
 #include "kernels/cuda/cudnn_plan.h"
 
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,9 +13,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "support/cudnn_without.h"
 #include "support/error_of.h"
 #include "support/source_dir.h"
-#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
@@ -142,40 +139,16 @@ TEST(CudnnPlans, DISABLED_AreMade) {
 
 /// cuDNN itself goes on without the engines of a part that it cannot load.
 TEST(CudnnPlans, APartThatIsMissingIsAnError) {
-  namespace fs = std::filesystem;
-  Dl_info library{};
-  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "cudnnGetVersion"), &library), 0);
-  const fs::path installed = fs::canonical(library.dli_fname).parent_path();
-  const auto version = static_cast<int>(cudnnGetVersion());
-  const std::string whole = concat(".so.", version / 10000), minor = concat(whole, ".", version / 100 % 100);
-  const auto said_with = [&](const fs::path& folder) {
-    const std::string command =
-        concat("LD_LIBRARY_PATH='", folder.string(), "'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} '",
-               ::testing::internal::GetArgvs()[0],
-               "' --gtest_also_run_disabled_tests --gtest_filter=CudnnPlans.DISABLED_AreMade 2>&1");
-    FILE* const child = popen(command.c_str(), "r");
-    std::string said;
-    for (int c = std::fgetc(child); c != EOF; c = std::fgetc(child)) said += static_cast<char>(c);
-    pclose(child);
-    return said;
+  const auto said_without = [](const std::string& part) {
+    return testing::said_with_cudnn_without(part, "CudnnPlans.DISABLED_AreMade",
+                                            static_cast<int>(cudnnGetVersion()));
   };
-  EXPECT_NE(said_with(installed).find("\nplanned\n"), std::string::npos) << said_with(installed);
+  EXPECT_NE(said_without("").find("\nplanned\n"), std::string::npos) << said_without("");
   for (const char* part : {"heuristic", "engines_precompiled", "engines_runtime_compiled"}) {
-    const testing::TemporaryFolder temporary;
-    const fs::path folder = temporary.path();
-    for (const fs::directory_entry& each : fs::directory_iterator(installed)) {
-      if (each.path().filename().string().starts_with("libcudnn"))
-        fs::create_symlink(each.path(), folder / each.path().filename());
-    }
-    const std::string name = concat("libcudnn_", part);
-    for (const std::string& ending : {std::string(".so"), whole, minor, concat(minor, ".", version % 100)}) {
-      fs::remove(folder / (name + ending));
-      const std::ofstream no_library(folder / (name + ending));
-    }
-    const std::string said = said_with(folder);
+    const std::string said = said_without(part);
     EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos)
         << said;
-    EXPECT_NE(said.find(name), std::string::npos) << said;
+    EXPECT_NE(said.find(concat("libcudnn_", part)), std::string::npos) << said;
   }
 }
 

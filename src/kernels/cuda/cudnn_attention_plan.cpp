@@ -32,6 +32,12 @@ bool done(fe::error_t status, std::string& why) {
   return false;
 }
 
+/// There is none, for that reason.
+std::optional<CudnnAttentionPlan> no_plan(const CudnnAttentionProblem& problem, const std::string& why) {
+  require_whole_installation("plan " + problem.text(), of_installation(why) ? why : "");
+  return std::nullopt;
+}
+
 /// The first that can be built. The frontend's own build_plans() keeps to itself why none could.
 bool build_plan(fe::graph::Graph& graph, std::string& why) {
   for (std::int64_t plan = 0; plan < graph.get_execution_plan_count(); ++plan) {
@@ -122,7 +128,7 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
 std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionProblem& problem,
                                                            const std::string& device, std::string& why) {
   auto properties = std::make_shared<fe::DeviceProperties>();
-  if (!done(properties->deserialize({device.begin(), device.end()}), why)) return std::nullopt;
+  if (!done(properties->deserialize({device.begin(), device.end()}), why)) return no_plan(problem, why);
   auto graph = std::make_unique<Graph>(problem, nullptr);
   graph->graph.set_device_properties(std::move(properties));
   return make(std::move(graph), why);
@@ -144,10 +150,7 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(std::unique_ptr<Graph
   if (!why.empty()) return std::nullopt;
   fe::graph::Graph& graph = made->graph;
   const cudnnHandle_t handle = made->handle;
-  const auto none = [&]() -> std::optional<CudnnAttentionPlan> {
-    require_whole_installation("plan " + made->problem.text(), of_installation(why) ? why : "");
-    return std::nullopt;
-  };
+  const auto none = [&] { return no_plan(made->problem, why); };
   if (!done(graph.validate(), why) ||
       !done(handle == nullptr ? graph.build_operation_graph() : graph.build_operation_graph(handle), why) ||
       !done(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), why))

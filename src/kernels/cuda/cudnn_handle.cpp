@@ -31,6 +31,17 @@ std::string missing_part() {
   return "";
 }
 
+LibraryError not_whole(const std::string& what, const std::string& words) {
+  return LibraryError(
+      concat("cuDNN could not ", what, ": ", words),
+      concat("parts of cuDNN, or libraries that it needs, are missing or of several versions: "
+             "install all of cuDNN ",
+             CUDNN_MAJOR,
+             ", and let LD_LIBRARY_PATH name first one folder with all "
+             "libcudnn_*.so.",
+             CUDNN_MAJOR, ", or set \"device\" to \"cpu\""));
+}
+
 }  // namespace
 
 std::string words_of(cudnnStatus_t status) {
@@ -44,21 +55,6 @@ bool of_installation(const std::string& words) {
     return words.find(cudnnGetErrorString(status)) != std::string::npos;
   });
 }
-
-namespace {
-
-LibraryError not_whole(const std::string& what, const std::string& words) {
-  return LibraryError(
-      concat("cuDNN could not ", what, ": ", words),
-      concat("parts of cuDNN, or libraries that it needs, are missing or of several versions: "
-             "install all of cuDNN ",
-             CUDNN_MAJOR,
-             ", and let LD_LIBRARY_PATH name first one folder with all "
-             "libcudnn_*.so.",
-             CUDNN_MAJOR, ", or set \"device\" to \"cpu\""));
-}
-
-}  // namespace
 
 LibraryError failure(const std::string& what, const std::string& words) {
   return of_installation(words) ? not_whole(what, words)
