@@ -39,5 +39,7 @@ int launched_rank();
 
 /// "jigsaw-train: error: [rank 3] what"; the rank is named in jobs of several.
 void print_error(const std::string& message, int rank, int ranks);
+/// "jigsaw-train: warning: [rank 3] what".
+void print_warning(const std::string& message, int rank, int ranks);
 
 }  // namespace jigsaw

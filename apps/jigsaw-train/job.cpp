@@ -9,12 +9,16 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/host.h"
+#include "base/overdue.h"
+#include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "comm/mpi/mpi_session.h"
 #include "commands.h"
 #include "config/config.h"
 #include "estimate/mesh_choice.h"
+#include "kernels/cuda_context.h"
 #include "kernels/flush_to_zero.h"
 #include "kernels/remarks.h"
 #include "samples/shared_chunks.h"
@@ -41,6 +45,34 @@ int threads_per_rank(int ranks) {
 /// A rank on which something failed may take so long to tell of it, and then ends all others: before that it
 /// lets go of its device and its connections.
 constexpr std::chrono::seconds kMostUntilTold(15);
+
+/// While the driver of this machine's GPUs is asked, before the watchdog watches: on a broken node it never
+/// answers, and all ranks would wait for that one. Such a rank says so, and ends the job when it has waited
+/// as long as the watchdog would.
+/// @param limit  Configuration::watchdog_seconds
+/// @param rank   of so many `ranks`.
+/// @param end    ends the job.
+Overdue driver_watch(double limit, int rank, int ranks, const std::function<void()>& end) {
+  constexpr double kUntilTold = 30;
+  const auto said = [host = host_name()](double seconds, const char* what) {
+    return concat("the GPU driver of ", host, " has not answered for ", seconds, " seconds; ", what);
+  };
+  const double told = limit > 0 ? std::min(kUntilTold, limit / 2) : kUntilTold;
+  std::vector<Overdue::Step> steps = {
+      {told, [=] {
+         print_warning(said(told, ranks > 1 ? "all ranks wait for this one" : "this run waits"), rank, ranks);
+       }}};
+  if (limit > 0) {
+    steps.push_back({limit, [=] {
+                       print_error(said(limit,
+                                        "look at nvidia-smi and the kernel's log (dmesg) there, and "
+                                        "start on other nodes"),
+                                   rank, ranks);
+                       end();
+                     }});
+  }
+  return Overdue(std::move(steps));
+}
 
 /// As it is written, with what the command line overrides.
 Json configuration_json(const ConfigArguments& arguments) {
@@ -95,14 +127,23 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const Configuration& configuration = start.configuration;
   const Carrier carrier = carrier_of(session);
   std::vector<std::string> gpus;
+  const bool asks_driver = configuration.device != DeviceChoice::kCpu && cuda_runtime_version() > 0;
+  const auto of_driver = [&](const auto& ask) {
+    if (!asks_driver) return ask();
+    const Overdue watch = driver_watch(configuration.watchdog_seconds, session.rank(), session.size(),
+                                       [&] { everyone->abort(static_cast<int>(ExitCode::kInternal)); });
+    ask();
+  };
   together(*everyone, [&] {
-    if (configuration.device != DeviceChoice::kCpu) gpus = visible_gpus();
+    if (asks_driver) of_driver([&] { gpus = visible_gpus(); });
   });
   // A CUDA-aware MPI was told of one before ranks could speak to each other, see run_started().
   const int gpu = session.cuda_aware() ? session.on_machine().rank : choose_gpu(*everyone, gpus);
   together(*everyone, [&] {
-    context = make_context(configuration.device, configuration.train, threads, gpu, &chosen, carrier);
-    device = rank_device(*context);
+    of_driver([&] {
+      context = make_context(configuration.device, configuration.train, threads, gpu, &chosen, carrier);
+      device = rank_device(*context);
+    });
   });
   together(*everyone, [&] { require_like_devices(*everyone, device, carrier); });
   set_flush_to_zero(threads);
@@ -158,7 +199,12 @@ ExitCode run_started(const MakeStart& make_start, const std::function<ExitCode(J
   // A file size limit is then an error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
   // Before MPI is initialised, when the launcher's number is all that a rank knows of those beside it.
-  if (const auto here = launched_rank_on_machine(); here && wants_cuda_aware_mpi()) choose_cuda_device(*here);
+  if (const auto here = launched_rank_on_machine(); here && wants_cuda_aware_mpi()) {
+    const Overdue watch =
+        driver_watch(Configuration().watchdog_seconds, launched_rank(), launched_ranks().value_or(1),
+                     [] { std::_Exit(static_cast<int>(ExitCode::kInternal)); });
+    choose_cuda_device(*here);
+  }
   MpiSession session;
   try {
     return run_on(session, make_start, work);

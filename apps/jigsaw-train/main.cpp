@@ -20,9 +20,20 @@ int launched_rank() {
   return 0;
 }
 
+namespace {
+
+void print_of_rank(const char* kind, const std::string& message, int rank, int ranks) {
+  print_to_stderr(concat("jigsaw-train: ", kind, ": ", ranks > 1 ? concat("[rank ", rank, "] ") : "",
+                         printable(message)));
+}
+
+}  // namespace
+
 void print_error(const std::string& message, int rank, int ranks) {
-  print_to_stderr(
-      concat("jigsaw-train: error: ", ranks > 1 ? concat("[rank ", rank, "] ") : "", printable(message)));
+  print_of_rank("error", message, rank, ranks);
+}
+void print_warning(const std::string& message, int rank, int ranks) {
+  print_of_rank("warning", message, rank, ranks);
 }
 
 namespace {

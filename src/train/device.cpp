@@ -28,19 +28,20 @@ std::string version_text(int version) {
   return version == 0 ? "none" : concat(version / 1000, ".", version % 1000 / 10);
 }
 
-/// "NVIDIA's driver is loaded and CUDA_VISIBLE_DEVICES is \"3\" (…)": why GPUs are to be there, and what may
-/// hide them; "" where nothing says so. An empty CUDA_VISIBLE_DEVICES alone hides them on purpose.
+/// "NVIDIA's driver is loaded and CUDA_VISIBLE_DEVICES is \"3\"": why GPUs are to be there; "" where nothing
+/// says so. An empty CUDA_VISIBLE_DEVICES alone hides them on purpose.
 std::string why_expected(const GpuSigns& signs) {
   std::vector<std::string> reasons;
   if (!signs.allotted.empty()) reasons.push_back(signs.allotted);
   if (signs.driver) reasons.emplace_back("NVIDIA's driver is loaded");
   if (signs.visible && !(reasons.empty() && signs.visible->empty()))
     reasons.push_back(concat("CUDA_VISIBLE_DEVICES is \"", *signs.visible, "\""));
-  if (reasons.empty()) return "";
-  return concat(
-      join(reasons, " and "),
-      " (a container wants --gpus or --nv, CUDA_VISIBLE_DEVICES may name what is not here, and a GPU "
-      "in MIG mode has to have instances)");
+  return join(reasons, " and ");
+}
+
+/// Whether this process is to see no GPU.
+bool hidden(const GpuSigns& signs) {
+  return signs.visible && (signs.visible->empty() || *signs.visible == "-1");
 }
 
 /// What is wrong with the devices of all ranks; "" for nothing.
@@ -117,7 +118,15 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
   if (device == DeviceChoice::kCpu) return {};
   const std::string processor =
       concat("the processor computes", train.tf32 ? "; train.tf32 has no effect" : "");
-  if (device == DeviceChoice::kAuto && !may_use_cuda) return {false, train.tf32 ? processor : ""};
+  std::string expected = why_expected(signs);
+  if (device == DeviceChoice::kAuto && !may_use_cuda) {
+    if (machine.built || train.precision == Precision::kFloat64 || expected.empty() || hidden(signs))
+      return {false, train.tf32 ? processor : ""};
+    return {false,
+            concat("this build has no CUDA kernels: ", processor, ", though ", expected,
+                   "; build with -DJIGSAW_CUDA=ON (docs/building.md), or set \"device\" to \"cpu\""),
+            true};
+  }
   if (!machine.built) {
     throw ConfigError(
         "\"device\" is \"cuda\", and this build has no CUDA kernels: set it to \"cpu\", or build with "
@@ -133,7 +142,12 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
                              "; set \"device\" to \"cpu\" to run without"));
   }
   if (machine.devices > 0) return {true, ""};
-  const std::string expected = why_expected(signs);
+  if (!expected.empty()) {
+    expected +=
+        " (a container wants --gpus or --nv, CUDA_VISIBLE_DEVICES may name what is not here, and a GPU in "
+        "MIG "
+        "mode has to have instances)";
+  }
   if (device == DeviceChoice::kCuda) {
     throw ConfigError(
         concat("\"device\" is \"cuda\", and there is no GPU that this program can use (driver for CUDA: ",

@@ -36,7 +36,7 @@ GpuSigns gpu_signs(const std::string& sys = "/sys");
 struct ChosenDevice {
   bool cuda = false;
   std::string remark;
-  bool warns = false;  ///< the remark, of GPUs that are to be there and are not seen
+  bool warns = false;  ///< the remark, of GPUs that are to be there and are not seen, or not used
 };
 /// @throws ConfigError  when CUDA is asked for and not built, or has no device here; when the machine has
 /// GPUs whose driver is too old, or SLURM gave the job some and none is seen, whatever was asked for but the

@@ -117,6 +117,39 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
     EXPECT_EQ(run_on(machine, 1, "check --set device=cpu").exit_code, 0);
 }
 
+/// All other ranks wait for one whose driver hangs, before any watchdog watches.
+TEST_F(FakeCuda, ADriverThatDoesNotAnswerEndsTheJob) {
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = run_on("devices=2,silent=" + std::to_string(ranks - 1), ranks,
+                                   "check --set device=cuda --set watchdog_seconds=4");
+    const std::string who = ranks > 1 ? "[rank 1] " : "";
+    expect_one_error(outcome, 1, "jigsaw-train: error: " + who + "the GPU driver of ");
+    EXPECT_NE(outcome.err.find(" has not answered for 4 seconds; look at nvidia-smi"), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find("jigsaw-train: warning: " + who + "the GPU driver of "), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find(" has not answered for 2 seconds; all ranks wait"), std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_EQ(run_on("devices=1,silent=0", 1, "check --set device=cpu").exit_code, 0);
+}
+
+/// Not a run of days on slow kernels.
+TEST_F(FakeCuda, ACudnnThatIsNotWholeEndsTheRun) {
+  give_machine();
+  Json config = Json::parse(read(folder_ / "config.json"));
+  config["model"] = {
+      {"type", "sequential"},
+      {"layers", Json::array({Json{{"type", "conv"}, {"features", 1}, {"kernel", 3}, {"padding", 1}}})}};
+  folder_.write("config.json", config.dump());
+  for (const char* lacks : {"1001", "1008"}) {
+    const Outcome outcome = run_on(std::string("devices=1,cudnn=91900,cudnn_lacks=") + lacks, 1,
+                                   "--set device=cuda --set output=" + (folder_ / lacks));
+    expect_one_error(outcome, 2, "install all of cuDNN 9");
+    EXPECT_EQ(outcome.err.find("a far slower kernel"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(FakeCuda, ChecksForOtherNumbersOfRanksReadOnTheHost) {
   const std::string elsewhere = "plan --set device=cuda --ranks 4 plans for GPUs";
   const Outcome outcome = run_on("devices=2", 1, "check --set device=cuda --ranks 4"),

@@ -1,15 +1,17 @@
 // What cuDNN plans of attention for the properties of an H100 (tests/kernels/h100.json), without a GPU: its
-// driver is tests/support/described_gpu/driver.cpp.
+// driver and runtime are in tests/support/described_gpu/.
 #include "kernels/cuda/cudnn_attention_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
 #include "kernels/cuda/attention_by_cudnn.h"
+#include "support/cudnn_without.h"
 #include "support/source_dir.h"
 
 namespace jigsaw {
@@ -88,6 +90,27 @@ TEST(CudnnAttentionPlans, AllOfTheModels) {
           << backward.text() << ": without room for the pairs it adds up dq in any order";
     }
   }
+}
+
+/// What is said of a small problem; run by the next test, in a process that finds another cuDNN.
+TEST(CudnnAttentionPlans, DISABLED_AreMade) {
+  std::string why;
+  const CudnnAttentionProblem problem = problem_of({2, 4, 150, 150, 32}, false, DType::kBfloat16);
+  try {
+    std::cout << (CudnnAttentionPlan::make(problem, h100(), why) ? "planned" : "not planned: " + why) << "\n";
+  } catch (const cuda::LibraryError& error) {
+    std::cout << error.what() << "; " << error.remedy() << "\n";
+  }
+}
+
+TEST(CudnnAttentionPlans, APartThatIsMissingIsAnError) {
+  const auto said_without = [](const std::string& part) {
+    return testing::said_with_cudnn_without(part, "CudnnAttentionPlans.DISABLED_AreMade",
+                                            static_cast<int>(cudnnGetVersion()));
+  };
+  EXPECT_NE(said_without("").find("\nplanned\n"), std::string::npos) << said_without("");
+  const std::string said = said_without("engines_runtime_compiled");
+  EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos) << said;
 }
 
 TEST(CudnnAttentionPlans, WhatItCannotDoItSays) {

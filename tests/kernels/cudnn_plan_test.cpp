@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "support/cudnn_without.h"
 #include "support/error_of.h"
 #include "support/source_dir.h"
 
@@ -119,6 +121,34 @@ TEST(CudnnPlans, OddConvolutionsAreNoErrors) {
         EXPECT_NO_THROW(CudnnPlan::make(problem, h100())) << problem.text();
       }
     }
+  }
+}
+
+/// What is said of the first of all convolutions; run by the next test, in a process that finds another
+/// cuDNN.
+TEST(CudnnPlans, DISABLED_AreMade) {
+  const Case each = cases().front();
+  const CudnnProblem problem =
+      problem_of(each.convolution, each.x, each.out, Pass::kForward, DType::kFloat32, false);
+  try {
+    std::cout << (CudnnPlan::make(problem, h100()) ? "planned" : "not planned") << "\n";
+  } catch (const cuda::LibraryError& error) {
+    std::cout << error.what() << "; " << error.remedy() << "\n";
+  }
+}
+
+/// cuDNN itself goes on without the engines of a part that it cannot load.
+TEST(CudnnPlans, APartThatIsMissingIsAnError) {
+  const auto said_without = [](const std::string& part) {
+    return testing::said_with_cudnn_without(part, "CudnnPlans.DISABLED_AreMade",
+                                            static_cast<int>(cudnnGetVersion()));
+  };
+  EXPECT_NE(said_without("").find("\nplanned\n"), std::string::npos) << said_without("");
+  for (const char* part : {"heuristic", "engines_precompiled", "engines_runtime_compiled"}) {
+    const std::string said = said_without(part);
+    EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos)
+        << said;
+    EXPECT_NE(said.find(concat("libcudnn_", part)), std::string::npos) << said;
   }
 }
 

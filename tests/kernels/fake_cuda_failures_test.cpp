@@ -1,9 +1,17 @@
 // What is said of a device that fails, or has no room.
+#include <chrono>
 #include <cstdlib>
+#include <future>
+#include <thread>
+#include <utility>
 
 #include "array/current_work.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "kernels/attention.h"
 #include "kernels/contraction.h"
+#include "kernels/convolution.h"
+#include "kernels/cuda/library.h"
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/pointwise.h"
 #include "support/error_of.h"
@@ -73,13 +81,94 @@ TEST_F(FakeCudaFinds, ErrorsThatCublasMeets) {
   EXPECT_NE(said.find("uncorrectable ECC error"), std::string::npos) << said;
 }
 
+/// Also in the first calls of a library, which make its handle, and those that make a plan.
+TEST_F(FakeCudaFinds, ErrorsThatTheFirstCallsOfLibrariesMeet) {
+  const int cudnn = std::exchange(fake_cuda::machine().cudnn, 91900);
+  const auto spec = ContractionSpec::parse("mk,kn->mn");
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  for (const bool first : {true, false}) {
+    for (const char* library : {"cuBLASLt", "cuDNN's convolutions", "cuDNN's attention"}) {
+      SCOPED_TRACE(concat(library, first ? ", the first call" : ", a plan"));
+      Context context = testing::kernel_context(Backend::kCuda, 1);
+      const auto call = [&](std::int64_t size) {
+        const Array x = Array(context, {size, size}, DType::kFloat32), field = x.reshaped({1, size, size, 1}),
+                    weight = Array(context, {1, 1, 3, 3}, DType::kFloat32),
+                    qkv = Array(context, {1, size, 3, 2, 8}, DType::kBfloat16);
+        const std::string name = library;
+        if (name == "cuBLASLt") {
+          contract(context, spec, x, x, DType::kFloat32);
+        } else if (name == "cuDNN's convolutions") {
+          convolution_forward(context, convolution, field, weight, {}, DType::kFloat32);
+        } else {
+          attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
+        }
+      };
+      const Array x = testing::array_of(context, {3}, DType::kFloat32, {1, 2, 3});
+      if (!first) call(8);
+      const std::int64_t handles = fake_cuda::library_handles();
+      context.runtime()->synchronise(Stream::kCompute);
+      CurrentWork& work = current_work(context);
+      work.operation = "add of decoder";
+      ++work.changes;
+      fake_cuda::fail_next(cudaErrorECCUncorrectable);
+      const Array y = add(context, x, x);
+      cudaStreamQuery(cuda::stream_of(context));  // the device has come to it
+      work.operation = "what calls the library";
+      ++work.changes;
+      const std::string said = error_of([&] { call(9); });
+      EXPECT_EQ(said.rfind("the GPU fake, ", 0), 0U) << said;
+      EXPECT_NE(said.find(" failed in operation add of decoder, "), std::string::npos) << said;
+      EXPECT_NE(said.find("uncorrectable ECC error"), std::string::npos) << said;
+      EXPECT_EQ(fake_cuda::library_handles(), handles);
+      fake_cuda::fail_next(cudaSuccess);
+    }
+  }
+  fake_cuda::machine().cudnn = cudnn;
+}
+
+/// Libraries wait for the device before they end, and CUDA before it frees; one that hangs keeps no context
+/// from its end, which leaves what it has.
+TEST_F(FakeCudaFinds, ADeviceThatHangsKeepsNoContext) {
+  constexpr int kDevice = 1;  // whose memory other tests do not miss
+  const int devices = std::exchange(fake_cuda::machine().devices, kDevice + 1),
+            cudnn = std::exchange(fake_cuda::machine().cudnn, 91900);
+  const std::int64_t before = fake_cuda::library_handles();
+  const auto handles_after_a_context = [&](bool hangs) {
+    std::promise<void> ended;
+    std::thread rank([&] {
+      {
+        Context context = make_cuda_context(kDevice);
+        const Array x(context, {8, 8}, DType::kFloat32), weight(context, {1, 1, 3, 3}, DType::kFloat32);
+        contract(context, ContractionSpec::parse("mk,kn->mn"), x, x, DType::kFloat32);
+        convolution_forward(context, {{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}}, x.reshaped({1, 8, 8, 1}),
+                            weight, {}, DType::kFloat32);
+        EXPECT_EQ(fake_cuda::library_handles() - before, 2);
+        if (hangs) fake_cuda::stop(kDevice);
+      }
+      ended.set_value();
+    });
+    const auto waited = ended.get_future().wait_for(std::chrono::minutes(2));
+    EXPECT_EQ(waited, std::future_status::ready) << "it waits for the device";
+    fake_cuda::stop(-1);
+    rank.join();
+    fake_cuda::forget_work();
+    return fake_cuda::library_handles() - before;
+  };
+  EXPECT_EQ(handles_after_a_context(false), 0);
+  EXPECT_EQ(handles_after_a_context(true), 2);
+  fake_cuda::machine().devices = devices;
+  fake_cuda::machine().cudnn = cudnn;
+}
+
 /// Where arrays fill the device a library's words are followed by what they hold.
 TEST_F(FakeCudaFinds, ALibraryThatFailsOnAFullDevice) {
   const std::size_t before = fake_cuda::machine().memory;
   fake_cuda::machine().memory = std::size_t{16} << 20;
   Context context = testing::kernel_context(Backend::kCuda, 1);
   const auto said = [&] {
-    return error_of([&] { cuda::library_failed(context, "a product", "cuBLASLt could not run a product"); });
+    return error_of([&] {
+      cuda::library_failed(context, "a product", cuda::LibraryError("cuBLASLt could not run a product"));
+    });
   };
   EXPECT_EQ(said(), "cuBLASLt could not run a product");
   std::vector<Array> arrays;

@@ -405,8 +405,8 @@ TEST_F(FakeCudaFinds, NoMoreEventsThanAreInUse) {
   EXPECT_EQ(values_of(sent), (std::vector<double>{0, 2, 4}));
 }
 
-/// Its memory goes with it, so that what is in its streams comes first; what waits for ranks that are gone is
-/// given up.
+/// Its memory goes with it, so that what is in its streams comes first. What waits for ranks that are gone is
+/// given up, and all that it may use left.
 TEST_F(FakeCudaFinds, AContextThatEndsUnderItsWork) {
   int count = 0;
   const auto start_and_end = [&] {
@@ -422,6 +422,7 @@ TEST_F(FakeCudaFinds, AContextThatEndsUnderItsWork) {
   };
   EXPECT_EQ(start_and_end(), cudaSuccess);
   EXPECT_EQ(count, 1);
+  fake_cuda::forget_work();
 }
 
 /// The device says how long it stood still for transfers, each time that work runs which waits for them.

@@ -1,4 +1,6 @@
 // Who does what where there is a cuDNN: a fake one of plain loops (support/fake_cuda/cudnn.cpp).
+#include <utility>
+
 #include "array/raw_memory.h"
 #include "base/text.h"
 #include "kernels/attention.h"
@@ -8,8 +10,10 @@
 #include "kernels/copy.h"
 #include "kernels/cuda/attention_by_cudnn.h"
 #include "kernels/cuda/convolution_slabs.h"
+#include "kernels/cuda/cudnn_handle.h"
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/remarks.h"
+#include "support/error_of.h"
 #include "support/tolerance.h"
 
 namespace jigsaw {
@@ -25,6 +29,7 @@ class FakeCudnn : public FakeCudaFinds {
   ~FakeCudnn() override {
     fake_cuda::machine().cudnn = before_;
     fake_cuda::machine().cudnn_refuses = 0;
+    fake_cuda::machine().cudnn_lacks = 0;
   }
 
  private:
@@ -58,6 +63,25 @@ TEST_F(FakeCudnn, DoesWhatItCan) {
   EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 1), (Runs{1, 2})) << "of aligned copies";
 }
 
+/// The copies of each slab, of f32, take no more than is allowed, or make one row.
+void expect_bounded(const Convolution& convolution, const Array& x, const Array& y, std::int64_t most) {
+  using Pass = cuda::CudnnProblem::Pass;
+  constexpr std::int64_t kBytes = 4;
+  for (const Pass pass : {Pass::kForward, Pass::kData, Pass::kWeight}) {
+    const auto copied = [&](const Array& of_x, const Array& of_y) {
+      return cuda::CopiedBytes{pass == Pass::kData ? 0 : kBytes * of_x.count(),
+                               pass == Pass::kForward ? 0 : kBytes * of_y.count()};
+    };
+    const auto slabs = cuda::convolution_slabs(pass, convolution, x, y, copied(x, y), most);
+    for (const cuda::ConvolutionSlab& slab : slabs) {
+      const cuda::CopiedBytes bytes = copied(slab.x, slab.y);
+      if (slabs.size() > 1 && (pass == Pass::kData ? slab.x : slab.y).shape()[1] > 1) {
+        EXPECT_LE(bytes.of_x + bytes.of_y, most);
+      }
+    }
+  }
+}
+
 /// What is formed in f32 of bf16 reads f32 copies, rows by rows, that take no more than is allowed.
 TEST_F(FakeCudnn, ConvolutionsInSlabs) {
   struct Case {
@@ -76,18 +100,33 @@ TEST_F(FakeCudnn, ConvolutionsInSlabs) {
        1,
        1,
        1},
-      {"3 rows", {{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}}, {2, 9, 6, 4}, {4, 4, 3, 3}, 300, 6, 6, 10},
-      {"stride 2", {{{3, 3}, {2, 2}, {1, 1}}, 1, {1, 1}, {1, 1}}, {2, 9, 6, 4}, {4, 4, 3, 3}, 100, 10, 6, 10},
-      {"a row left over", {{{3, 3}, {2, 2}, {1, 1}}, 1, {}, {}}, {1, 10, 6, 4}, {4, 4, 3, 3}, 400, 2, 1, 2},
+      {"whole samples",
+       {{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}},
+       {5, 3, 2, 4},
+       {4, 4, 3, 3},
+       300,
+       2,
+       2,
+       5},
+      {"3 rows", {{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}}, {2, 9, 6, 4}, {4, 4, 3, 3}, 500, 6, 6, 18},
+      {"stride 2",
+       {{{3, 3}, {2, 2}, {1, 1}}, 1, {1, 1}, {1, 1}},
+       {2, 9, 6, 4},
+       {4, 4, 3, 3},
+       100,
+       10,
+       10,
+       10},
+      {"a row left over", {{{3, 3}, {2, 2}, {1, 1}}, 1, {}, {}}, {1, 10, 6, 4}, {4, 4, 3, 3}, 500, 2, 1, 4},
       {"gaps",
        {{{3, 1, 1}, {1, 1, 1}, {2, 1, 1}}, 1, {2, 0, 0}, {2, 0, 0}},
        {1, 7, 4, 3, 2},
        {2, 2, 3, 1, 1},
-       200,
+       600,
        4,
        4,
        7},
-      {"depthwise", {{{3, 3}, {1, 1}, {1, 1}}, 4, {1, 1}, {1, 1}}, {1, 8, 5, 4}, {4, 1, 3, 3}, 320, 2, 2, 4},
+      {"depthwise", {{{3, 3}, {1, 1}, {1, 1}}, 4, {1, 1}, {1, 1}}, {1, 8, 5, 4}, {4, 1, 3, 3}, 320, 4, 4, 8},
       {"zeros alone", {{{1, 1}, {1, 1}, {1, 1}}, 1, {3, 0}, {3, 0}}, {1, 4, 4, 4}, {4, 4, 1, 1}, 64, 1, 4, 1},
       {"rows of 12 bytes", {{{1, 1}, {1, 1}, {1, 1}}, 1, {}, {}}, {1, 4, 1, 3}, {3, 3, 1, 1}, 16, 1, 1, 4}};
   Context host = Context::make_host(Backend::kReference, 1);
@@ -107,6 +146,7 @@ TEST_F(FakeCudnn, ConvolutionsInSlabs) {
       for (int dim = 0; dim < out.rank(); ++dim) places[dim + 1] = out[dim];
       places[places.rank() - 1] = each.weight[0];
       const Array dy = testing::random_array(context, places, kType, 4);
+      expect_bounded(each.convolution, x, dy, each.most);
       all.push_back(
           values_of(convolution_backward_data(context, each.convolution, dy, weight, space, kSums)));
       done();
@@ -136,6 +176,8 @@ TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
   const std::vector<double> wanted = convolved(DType::kFloat32);
   const std::int64_t before = fake_cuda::cudnn_runs();
   fake_cuda::machine().cudnn_refuses = 2;
+  Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
+  std::swap(fresh, context_);
   for (int i = 0; i < 2; ++i) testing::expect_near(convolved(DType::kFloat32), wanted, 1e-5);
   convolved(DType::kFloat64);
   EXPECT_EQ(fake_cuda::cudnn_runs(), before);
@@ -146,6 +188,56 @@ TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
       << said[0];
   convolved(DType::kFloat32);
   EXPECT_TRUE(take_remarks(context_).empty());
+}
+
+/// An installation that is not whole is an error of whoever installed it, and not a problem that cuDNN does
+/// not solve, whose slow kernel would run for days.
+TEST_F(FakeCudnn, PartsThatAreMissingAreAnError) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const auto convolved = [&](Context& context) {
+    const Array x = testing::random_array(context, {1, 5, 6, 4}, DType::kFloat32, 1),
+                weight = testing::random_array(context, {2, 4, 3, 3}, DType::kFloat32, 2);
+    convolution_forward(context, convolution, x, weight, {}, DType::kFloat32);
+  };
+  const auto attended = [&](Context& context) {
+    const Array qkv = testing::random_array(context, {1, 9, 3, 2, 8}, DType::kBfloat16, 1);
+    attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
+  };
+  for (const auto& [status, says] :
+       {std::pair(CUDNN_STATUS_NOT_INITIALIZED, "cuDNN could not start: CUDNN_STATUS_NOT_INITIALIZED; "),
+        {CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED, ": CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED; "},
+        {CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH, ": CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH; "}}) {
+    fake_cuda::machine().cudnn_lacks = status;
+    for (const bool attention : {false, true}) {
+      Context fresh = testing::kernel_context(Backend::kCuda, 1);
+      const std::string said =
+          testing::error_of<ConfigError>([&] { attention ? attended(fresh) : convolved(fresh); });
+      EXPECT_NE(said.find(says), std::string::npos) << said;
+      EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos)
+          << said;
+      EXPECT_NE(said.find("install all of cuDNN 9"), std::string::npos) << said;
+      EXPECT_TRUE(take_remarks(fresh).empty());
+    }
+  }
+  fake_cuda::machine().cudnn_lacks = 0;
+  Context fresh = testing::kernel_context(Backend::kCuda, 1);
+  convolved(fresh);
+  attended(fresh);
+}
+
+/// Where arrays fill the device the same words are of the memory that it had not.
+TEST_F(FakeCudnn, AFullDeviceIsNoInstallation) {
+  const std::size_t before = fake_cuda::machine().memory;
+  fake_cuda::machine().memory = std::size_t{16} << 20;
+  Context context = testing::kernel_context(Backend::kCuda, 1);
+  std::vector<Array> arrays;
+  EXPECT_THROW(for (;;) arrays.emplace_back(context, Shape{1 << 19}, DType::kFloat32, Purpose::kActivations),
+               OutOfMemoryError);
+  const std::string said = testing::error_of([&] {
+    cuda::library_failed(context, "a plan", cuda::LibraryError("CUDNN_STATUS_NOT_INITIALIZED", "install it"));
+  });
+  EXPECT_EQ(said.rfind("CUDNN_STATUS_NOT_INITIALIZED; 0 B of ", 0), 0U) << said;
+  fake_cuda::machine().memory = before;
 }
 
 /// Attention of bf16 heads of 8 to 128 numbers, without anything besides, also backward in parts: of

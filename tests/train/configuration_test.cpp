@@ -171,6 +171,28 @@ TEST(Device, EverySituationHasItsSentence) {
   }
 }
 
+/// A program without CUDA where there are GPUs: whoever waits for it is to know that it is the wrong one.
+TEST(Device, GpusThatThisBuildCannotUseAreNamed) {
+  TrainOptions single, twice;
+  twice.precision = Precision::kFloat64;
+  const CudaMachine no_cuda{};
+  for (const auto& [signs, says] :
+       {std::pair(GpuSigns{"", std::nullopt, true}, "NVIDIA's driver is loaded"),
+        {GpuSigns{R"(SLURM_JOB_GPUS is "0,1")", std::nullopt, false}, R"(SLURM_JOB_GPUS is "0,1")"},
+        {GpuSigns{"", "7", false}, R"(CUDA_VISIBLE_DEVICES is "7")"}}) {
+    const ChosenDevice chosen = choose_device(DeviceChoice::kAuto, single, no_cuda, signs);
+    EXPECT_FALSE(chosen.cuda);
+    EXPECT_TRUE(chosen.warns);
+    EXPECT_EQ(chosen.remark,
+              concat("this build has no CUDA kernels: the processor computes, though ", says,
+                     "; build with -DJIGSAW_CUDA=ON (docs/building.md), or set \"device\" to \"cpu\""));
+    EXPECT_EQ(choose_device(DeviceChoice::kCpu, single, no_cuda, signs).remark, "");
+    EXPECT_EQ(choose_device(DeviceChoice::kAuto, twice, no_cuda, signs).remark, "");
+  }
+  for (const GpuSigns& hidden : {GpuSigns{"", "", false}, GpuSigns{"", "", true}, GpuSigns{"", "-1", true}})
+    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, single, no_cuda, hidden).warns);
+}
+
 /// A machine, or a job, that is to have GPUs, of which CUDA sees none.
 TEST(Device, GpusThatAreToBeThereAreMissed) {
   const TrainOptions single;

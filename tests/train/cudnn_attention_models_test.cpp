@@ -1,6 +1,6 @@
 // What cuDNN plans for the attention that training steps of the shipped configurations call, on an H100
-// (tests/kernels/h100.json) that is not there: its driver is tests/support/described_gpu/driver.cpp. The
-// linker puts the functions of this file before those of kernels/attention.h.
+// (tests/kernels/h100.json) that is not there: its driver and runtime are in tests/support/described_gpu/.
+// The linker puts the functions of this file before those of kernels/attention.h.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,9 +14,11 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "kernels/cuda/device_memory.h"
+#include "kernels/cuda/ending.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/failures.h"
 #include "kernels/cuda/identity.h"
+#include "kernels/cuda/library.h"
 #include "kernels/cuda/machine.h"
 #include "kernels/cuda/pinned_ring.h"
 #include "kernels/cuda/recorder.h"
@@ -29,9 +29,6 @@
 namespace jigsaw::inline kernels {
 
 namespace {
-
-/// For the work that is in its streams when a context ends.
-constexpr std::chrono::seconds kMostWaitAtTheEnd(5);
 
 /// A kernel as its source names it.
 std::string demangled(const char* name) {
@@ -86,18 +83,12 @@ class CudaRuntime : public DeviceRuntime {
                   "make a stream");
     }
     stalls_.emplace(native(Stream::kCompute));
+    ending_ = std::make_shared<cuda::Ending>(streams_);
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
-  /// Waits for work in the streams, which may use the context's memory, before that is freed; only up to a
-  /// limit, since the work may wait for ranks that are gone. Freeing the memory may then wait once more.
+  /// Runs once the work in its streams has ended; else the runtime is left as it is (Ending).
   ~CudaRuntime() override {
-    const auto limit = std::chrono::steady_clock::now() + kMostWaitAtTheEnd;
-    for (cudaStream_t stream : streams_) {
-      while (stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady &&
-             std::chrono::steady_clock::now() < limit)
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
     for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
     std::ranges::for_each(marks_.events, cudaEventDestroy);
     for (cudaEvent_t event : instants_) {
@@ -108,6 +99,7 @@ class CudaRuntime : public DeviceRuntime {
     }
   }
 
+  const std::shared_ptr<cuda::Ending>& ending() const { return ending_; }
   cudaStream_t native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
   /// For one piece of work.
   cudaStream_t stream_for_work(Stream stream) {
@@ -342,6 +334,7 @@ class CudaRuntime : public DeviceRuntime {
   cuda::PinnedRing uploads_;
   std::shared_ptr<Arena> page_locked_;
   std::array<cudaStream_t, kStreams> streams_{};
+  std::shared_ptr<cuda::Ending> ending_;
   std::array<Places, kStreams> places_;
   std::array<std::optional<cuda::StreamCounter>, kStreams> counters_;
   Times marks_;
@@ -388,7 +381,9 @@ Context make_cuda_context(int device, bool for_other_processes) {
   const auto arena = std::make_shared<Arena>(Device::kCuda, memory(), memory());
   Context context(Backend::kCuda, arena, 1);
   context.state<SharedWork>().work = work;
-  context.set_runtime(std::make_shared<CudaRuntime>(device, failures, arena));
+  auto runtime = std::make_unique<CudaRuntime>(device, failures, arena);
+  const cuda::AtTheEnd end{runtime->ending()};
+  context.set_runtime(std::shared_ptr<CudaRuntime>(runtime.release(), end));
   return context;
 }
 
@@ -413,9 +408,14 @@ void cuda::launched(const Context& context, cudaError_t status, const char* work
 void cuda::require_no_failure(const Context& context) {
   runtime_of(context).require_no_failure(context.stream());
 }
-void cuda::library_failed(const Context& context, const std::string& work, const std::string& words) {
+void cuda::library_failed(const Context& context, const std::string& work, const LibraryError& error) {
   launched(context, runtime_of(context).so_far(context.stream()), work.c_str());
-  fail(words + full_device_text(context));
+  const std::string full = full_device_text(context);
+  if (!full.empty() || error.remedy().empty()) fail(error.what() + full);
+  throw ConfigError(concat(error.what(), "; ", error.remedy()));
+}
+std::shared_ptr<cuda::Ending> cuda::ending_of(const Context& context) {
+  return runtime_of(context).ending();
 }
 std::string cuda::full_device_text(const Context& context, double part) {
   std::size_t free = 0, total = 0;

@@ -1,9 +1,11 @@
 #include <map>
+#include <utility>
 
 #include "array/raw_memory.h"
 #include "base/text.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/library.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/padded_operand.h"
 #include "kernels/cuda/strided_product.h"
@@ -46,7 +48,7 @@ class Products {
  public:
   Products(Context& context, const Lowering& lowering, const Array& a, const Array& b, Array& c)
       : context_(context),
-        state_(context.state<ContractionState>()),
+        state_(*library_state<ContractionState>(context)),
         lowering_(lowering),
         a_(lowering.swapped ? b : a),
         b_(lowering.swapped ? a : b),
@@ -82,7 +84,8 @@ class Products {
                            context_.tf32() && a_.dtype() == DType::kFloat32};
     auto found = state_.matmuls.find(key);
     if (found == state_.matmuls.end()) {
-      found = state_.matmuls.emplace(key, Matmul::plan(state_.handle, key)).first;
+      auto planned = by_library(context_, key.text(), [&] { return Matmul::plan(state_.handle, key); });
+      found = state_.matmuls.emplace(key, std::move(planned)).first;
       if (!found->second)
         context_.state<Remarks>().add(concat("cuBLASLt has no algorithm for ", key.text(),
                                              ": a far slower kernel of this program does it"));
@@ -104,7 +107,8 @@ class Contraction : public ContractionKernels {
                 bool add) const override {
     const Tally counted = context.tally();  // the front has counted; what runs below is part of it
     if (a.count() > 0 && b.count() > 0) {
-      run_plan(context, context.state<ContractionState>().plans.of(spec, a.shape(), b.shape()), a, b, c, add);
+      run_plan(context, library_state<ContractionState>(context)->plans.of(spec, a.shape(), b.shape()), a, b,
+               c, add);
     } else if (!add) {
       launched(context, cudaMemsetAsync(c.raw(), 0, static_cast<std::size_t>(c.bytes()), stream_of(context)),
                "what clears an array");

@@ -175,7 +175,7 @@ class ByCudnn {
     };
     const DType type = y.dtype();
     const std::vector<Work> work =
-        work_of(context, Pass::kForward, convolution, x, y, copied(x, type), problem);
+        work_of(context, Pass::kForward, convolution, x, y, {copied(x, type), 0}, problem);
     if (work.empty()) return false;
     const Array ordered = channels_last(context, weight, type),
                 added = bias.defined() ? operand(context, bias, type) : bias;
@@ -194,7 +194,7 @@ class ByCudnn {
     };
     const DType type = dx.dtype();
     const std::vector<Work> work =
-        work_of(context, Pass::kData, convolution, dx, dy, copied(dy, type), problem);
+        work_of(context, Pass::kData, convolution, dx, dy, {0, copied(dy, type)}, problem);
     if (work.empty()) return false;
     const Array ordered = channels_last(context, weight, type);
     for (const Work& each : work) {
@@ -211,15 +211,15 @@ class ByCudnn {
       return CudnnProblem::backward_weight(slab.convolution, slab.y, slab.x);
     };
     const std::vector<Work> work =
-        work_of(context, Pass::kWeight, convolution, x, dy, copied(x, kType) + copied(dy, kType), problem);
+        work_of(context, Pass::kWeight, convolution, x, dy, {copied(x, kType), copied(dy, kType)}, problem);
     if (work.empty()) return false;
-    Array sums(context, {dw.count()}, kType, Purpose::kWorkspace), part = sums;
+    Array sums(context, {dw.count()}, kType, Purpose::kWorkspace),
+        part = work.size() > 1 ? Array(context, sums.shape(), kType, Purpose::kWorkspace) : Array();
     for (const Work& each : work) {
       const bool more = &each != &work.front();
-      if (more) part = Array(context, sums.shape(), kType, Purpose::kWorkspace);
       const Array wide_x = operand(context, each.slab.x, kType),
                   wide_dy = operand(context, each.slab.y, kType);
-      cudnn_run(context, *each.plan, {wide_x.raw(), part.raw(), nullptr, wide_dy.raw()});
+      cudnn_run(context, *each.plan, {wide_x.raw(), (more ? part : sums).raw(), nullptr, wide_dy.raw()});
       if (more) for_elements(context, dw.count(), Added{part.data<float>(), sums.data<float>()});
     }
     const std::int64_t channels = dw.shape()[1], taps = dw.count() / (dw.shape()[0] * channels);
@@ -238,12 +238,12 @@ class ByCudnn {
   /// The slabs of x and y with their plans; none where there is nothing for cuDNN, or no plan.
   template <typename F>
   static std::vector<Work> work_of(Context& context, Pass pass, const Convolution& convolution,
-                                   const Array& x, const Array& y, std::int64_t copied_bytes,
+                                   const Array& x, const Array& y, const CopiedBytes& bytes,
                                    const F& problem) {
     std::vector<Work> work;
     if (!suits(pass, x, y)) return work;
     const std::int64_t most = context.state<ConvolutionSlabs>().most_bytes;
-    for (const ConvolutionSlab& slab : convolution_slabs(pass, convolution, x, y, copied_bytes, most)) {
+    for (const ConvolutionSlab& slab : convolution_slabs(pass, convolution, x, y, bytes, most)) {
       work.push_back({slab, plan_for(context, problem(slab))});
       if (work.back().plan == nullptr) return {};
     }

@@ -57,28 +57,62 @@ std::optional<Convolution> between(Convolution convolution, const Rows& x, const
   return convolution;
 }
 
+/// How many of `count` things a part has, of as few parts as hold `most` of them each, all about as large.
+std::int64_t of_part(std::int64_t count, std::int64_t most) {
+  const std::int64_t parts = (count + most - 1) / most;
+  return (count + parts - 1) / parts;
+}
+
+Array samples_of(const Array& field, std::int64_t begin, std::int64_t end) {
+  Shape shape = field.shape();
+  const std::int64_t sample = shape.count(1, shape.rank());
+  shape[0] = end - begin;
+  return field.slice(begin * sample, shape);
+}
+
 }  // namespace
 
 std::vector<ConvolutionSlab> convolution_slabs(CudnnProblem::Pass pass, const Convolution& convolution,
-                                               const Array& x, const Array& y, std::int64_t bytes,
+                                               const Array& x, const Array& y, const CopiedBytes& copied,
                                                std::int64_t most) {
+  const std::int64_t bytes = copied.of_x + copied.of_y;
   const std::vector<ConvolutionSlab> whole = {{convolution, x, y}};
   if (bytes <= most) return whole;
-  const bool makes_x = pass == CudnnProblem::Pass::kData;
-  const std::int64_t samples = x.shape()[0], made = (makes_x ? x : y).shape()[1],
-                     parts = (bytes / samples + most - 1) / most, step = (made + parts - 1) / parts,
-                     low = convolution.low.rank() == 0 ? 0 : convolution.low[0];
+  const bool makes_x = pass == CudnnProblem::Pass::kData, makes = pass != CudnnProblem::Pass::kWeight;
+  const std::int64_t samples = x.shape()[0];
   std::vector<ConvolutionSlab> slabs;
+  const auto add = [&](const Convolution& part, const Array& part_x, const Array& part_y) {
+    slabs.push_back({part, part_x, part_y});
+    return !makes || aligned(makes_x ? part_x : part_y);
+  };
+  if (bytes / samples <= most) {
+    const std::int64_t step = of_part(samples, most / (bytes / samples));
+    for (std::int64_t begin = 0; begin < samples; begin += step) {
+      const std::int64_t end = std::min(begin + step, samples);
+      if (!add(convolution, samples_of(x, begin, end), samples_of(y, begin, end))) return whole;
+    }
+    return slabs;
+  }
+  const Window& window = convolution.window;
+  const std::int64_t rows_x = x.shape()[1], rows_y = y.shape()[1], made = makes_x ? rows_x : rows_y,
+                     low = convolution.low.rank() == 0 ? 0 : convolution.low[0],
+                     row_x = copied.of_x / (samples * rows_x), row_y = copied.of_y / (samples * rows_y);
+  // Bytes that are copied for so many rows, those that two slabs read among them.
+  const auto bytes_of = [&](std::int64_t rows) {
+    const std::int64_t others = makes_x ? (rows + window.reach(0) - 2) / window.stride[0] + 1
+                                        : (rows - 1) * window.stride[0] + window.reach(0);
+    return makes_x ? std::min(others, rows_y) * row_y : rows * row_y + std::min(others, rows_x) * row_x;
+  };
+  std::int64_t fit = made;
+  while (fit > 1 && bytes_of(fit) > most) --fit;
+  const std::int64_t step = of_part(made, fit);
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     for (std::int64_t begin = 0; begin < made; begin += step) {
       const Rows own{begin, std::min(begin + step, made)};
-      const Rows of_x = makes_x ? own : within(read_by(convolution.window, low, own), x.shape()[1]),
-                 of_y = makes_x ? within(reading(convolution.window, low, own), y.shape()[1]) : own;
+      const Rows of_x = makes_x ? own : within(read_by(window, low, own), rows_x),
+                 of_y = makes_x ? within(reading(window, low, own), rows_y) : own;
       const std::optional<Convolution> part = between(convolution, of_x, of_y);
-      if (!part) return whole;
-      slabs.push_back({*part, rows_of(x, sample, of_x), rows_of(y, sample, of_y)});
-      if (pass != CudnnProblem::Pass::kWeight && !aligned(makes_x ? slabs.back().x : slabs.back().y))
-        return whole;
+      if (!part || !add(*part, rows_of(x, sample, of_x), rows_of(y, sample, of_y))) return whole;
     }
   }
   return slabs;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
 #include "kernels/cuda/cudnn_attention_plan.h"
 #include "kernels/cuda/cudnn_run.h"
+#include "kernels/cuda/error.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -27,21 +27,18 @@ struct Plans {
 
 const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
                                                std::string& why) {
-  Plans& plans = context.state<Plans>();
+  Plans& plans = *library_state<Plans>(context);
   const std::string key = problem.text();
   auto found = plans.by_text.find(key);
   if (found == plans.by_text.end()) {
-    const auto make = [&]() -> Known {
+    if (!plans.handle) plans.handle = library_state<CudnnHandle>(context);
+    Known known = by_library(context, key, [&]() -> Known {
       std::string said;
-      try {
-        if (!plans.handle) plans.handle = context.shared_state<CudnnHandle>();
-        std::optional<CudnnAttentionPlan> plan = CudnnAttentionPlan::make(problem, *plans.handle, said);
-        return {std::move(plan), std::move(said)};
-      } catch (const Error& error) {  // of a library that does not start
-        return {std::nullopt, error.what()};
-      }
-    };
-    found = plans.by_text.emplace(key, make()).first;
+      std::optional<CudnnAttentionPlan> plan = CudnnAttentionPlan::make(problem, *plans.handle, said);
+      return {std::move(plan), std::move(said)};
+    });
+    if (!known.plan) require_no_failure(context);  // a device that has failed has no plans either
+    found = plans.by_text.emplace(key, std::move(known)).first;
   }
   why = found->second.why;
   return found->second.plan ? &*found->second.plan : nullptr;
@@ -49,13 +46,8 @@ const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAtte
 
 void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
                          const CudnnAttentionOperands& operands) {
-  run_by_cudnn(
-      context, plan.problem().text(), plan.workspace_bytes(),
-      [&](const CudnnHandle& handle, void* workspace) { return plan.run(handle, operands, workspace); });
-}
-
-bool cudnn_attention_built() {
-  return true;
+  run_by_cudnn(context, plan.problem().text(), plan.workspace_bytes(),
+               [&](const CudnnHandle& handle, void* workspace) { plan.run(handle, operands, workspace); });
 }
 
 }  // namespace jigsaw::inline kernels::cuda

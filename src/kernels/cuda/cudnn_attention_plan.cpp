@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
@@ -20,11 +22,27 @@ fe::DataType_t type_of(DType dtype) {
   return dtype == DType::kBfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
 }
 
-/// Whether a call of the frontend did what it should; `why` gets its words otherwise.
+/// Whether a call of the frontend did what it should; `why` gets its words otherwise, unless it has some that
+/// are of_installation().
 bool done(fe::error_t status, std::string& why) {
   if (status.is_good()) return true;
+  if (of_installation(why)) return false;
   why = status.get_message();
   while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
+  return false;
+}
+
+/// There is none, for that reason.
+std::optional<CudnnAttentionPlan> no_plan(const CudnnAttentionProblem& problem, const std::string& why) {
+  require_whole_installation("plan " + problem.text(), of_installation(why) ? why : "");
+  return std::nullopt;
+}
+
+/// The first that can be built. The frontend's own build_plans() keeps to itself why none could.
+bool build_plan(fe::graph::Graph& graph, std::string& why) {
+  for (std::int64_t plan = 0; plan < graph.get_execution_plan_count(); ++plan) {
+    if (done(graph.build_plan_at_index(plan), why)) return true;
+  }
   return false;
 }
 
@@ -110,7 +128,7 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
 std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionProblem& problem,
                                                            const std::string& device, std::string& why) {
   auto properties = std::make_shared<fe::DeviceProperties>();
-  if (!done(properties->deserialize({device.begin(), device.end()}), why)) return std::nullopt;
+  if (!done(properties->deserialize({device.begin(), device.end()}), why)) return no_plan(problem, why);
   auto graph = std::make_unique<Graph>(problem, nullptr);
   graph->graph.set_device_properties(std::move(properties));
   return make(std::move(graph), why);
@@ -132,21 +150,22 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(std::unique_ptr<Graph
   if (!why.empty()) return std::nullopt;
   fe::graph::Graph& graph = made->graph;
   const cudnnHandle_t handle = made->handle;
+  const auto none = [&] { return no_plan(made->problem, why); };
   if (!done(graph.validate(), why) ||
       !done(handle == nullptr ? graph.build_operation_graph() : graph.build_operation_graph(handle), why) ||
       !done(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), why))
-    return std::nullopt;
+    return none();
   graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
-  if (!done(graph.check_support(), why) || !done(graph.build_plans(), why)) return std::nullopt;
+  if (!done(graph.check_support(), why) || !build_plan(graph, why)) return none();
   std::int64_t bytes = 0;
-  if (!done(graph.get_workspace_size(bytes), why)) return std::nullopt;
+  if (!done(graph.get_workspace_size(bytes), why)) return none();
   CudnnAttentionPlan plan(std::move(made));
   plan.workspace_bytes_ = bytes;
   return plan;
 }
 
-cudnnStatus_t CudnnAttentionPlan::run(const CudnnHandle& handle, const CudnnAttentionOperands& operands,
-                                      void* workspace) const {
+void CudnnAttentionPlan::run(const CudnnHandle& handle, const CudnnAttentionOperands& operands,
+                             void* workspace) const {
   const auto at = [](const void* address) { return const_cast<void*>(address); };
   std::unordered_map<std::int64_t, void*> addresses = {{kQ, at(operands.q)},
                                                        {kK, at(operands.k)},
@@ -157,8 +176,13 @@ cudnnStatus_t CudnnAttentionPlan::run(const CudnnHandle& handle, const CudnnAtte
     addresses.insert(
         {{kDy, at(operands.dy)}, {kDq, at(operands.dq)}, {kDk, at(operands.dk)}, {kDv, at(operands.dv)}});
   }
-  return graph_->graph.execute(handle.get(), addresses, workspace).is_good() ? CUDNN_STATUS_SUCCESS
-                                                                             : CUDNN_STATUS_EXECUTION_FAILED;
+  std::string why;
+  if (!done(graph_->graph.execute(handle.get(), addresses, workspace), why))
+    throw failure("run " + graph_->problem.text(), why);
+}
+
+bool cudnn_attention_built() {
+  return true;
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -14,7 +14,7 @@ namespace jigsaw::inline kernels::cuda {
 /// keys bf16 numbers for each head, is the caller's to bound.
 class CudnnAttentionPlan {
  public:
-  /// Nothing where cuDNN has no such engine.
+  /// Nothing where cuDNN has no such engine. @throws LibraryError  when cuDNN is not all there
   /// @param why  gets what cuDNN says then.
   static std::optional<CudnnAttentionPlan> make(const CudnnAttentionProblem& problem,
                                                 const CudnnHandle& handle, std::string& why);
@@ -34,8 +34,8 @@ class CudnnAttentionPlan {
 
   const CudnnAttentionProblem& problem() const;
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
-  /// Puts the work into the stream of the handle that the plan was made with.
-  cudnnStatus_t run(const CudnnHandle& handle, const CudnnAttentionOperands& operands, void* workspace) const;
+  /// Puts the work into the stream of the handle that the plan was made with. @throws LibraryError
+  void run(const CudnnHandle& handle, const CudnnAttentionOperands& operands, void* workspace) const;
 
  private:
   struct Graph;

@@ -3,9 +3,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "kernels/cuda/cudnn_plan.h"
 #include "kernels/cuda/cudnn_run.h"
+#include "kernels/cuda/error.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -20,19 +22,21 @@ struct Plans {
 }  // namespace
 
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
-  Plans& plans = context.state<Plans>();
+  Plans& plans = *library_state<Plans>(context);
   const std::string key = problem.text();
-  if (!plans.handle) plans.handle = context.shared_state<CudnnHandle>();
   auto found = plans.by_text.find(key);
-  if (found == plans.by_text.end())
-    found = plans.by_text.emplace(key, CudnnPlan::make(problem, *plans.handle)).first;
+  if (found == plans.by_text.end()) {
+    if (!plans.handle) plans.handle = library_state<CudnnHandle>(context);
+    auto planned = by_library(context, key, [&] { return CudnnPlan::make(problem, *plans.handle); });
+    if (!planned) require_no_failure(context);  // a device that has failed has no plans either
+    found = plans.by_text.emplace(key, std::move(planned)).first;
+  }
   return found->second ? &*found->second : nullptr;
 }
 
 void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
-  run_by_cudnn(
-      context, plan.problem().text(), plan.workspace_bytes(),
-      [&](const CudnnHandle& handle, void* workspace) { return plan.run(handle, operands, workspace); });
+  run_by_cudnn(context, plan.problem().text(), plan.workspace_bytes(),
+               [&](const CudnnHandle& handle, void* workspace) { plan.run(handle, operands, workspace); });
 }
 
 }  // namespace jigsaw::inline kernels::cuda

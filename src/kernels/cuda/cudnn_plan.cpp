@@ -51,29 +51,27 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
   }
+  /// @param said  gets words of_installation() where it has none.
   /// @return  false where cuDNN, or one engine of it, cannot do what is described
-  bool finalize() {
+  bool finalize(std::string& said) {
     const cudnnStatus_t status = cudnnBackendFinalize(descriptor_);
     switch (status) {
+      case CUDNN_STATUS_SUCCESS:
+        return true;
       // The engine does not compile. (A lack of memory would have another status, and pass.)
       case CUDNN_STATUS_INTERNAL_ERROR:
       case CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED:
       case CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE:
         return false;
-      case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
-      case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
-        throw ConfigError(
-            concat(failure_text(status, "plan a convolution"),
-                   "; parts of cuDNN are missing or of several versions: let LD_LIBRARY_PATH name "
-                   "first one folder with all libcudnn_*.so.",
-                   CUDNN_MAJOR));
       default:
         break;
     }
+    const std::string words = words_of(status);
     const int category = CUDNN_STATUS_CATEGORY(status);
-    if (category == CUDNN_STATUS_NOT_SUPPORTED || category == CUDNN_STATUS_BAD_PARAM) return false;
-    check(status, "plan a convolution");
-    return true;
+    if (category != CUDNN_STATUS_NOT_SUPPORTED && category != CUDNN_STATUS_BAD_PARAM)
+      throw failure("plan a convolution", words);
+    if (said.empty() && of_installation(words)) said = words;
+    return false;
   }
 
  private:
@@ -233,7 +231,7 @@ struct CudnnPlan::Graph {
     operation.set(names.y, sums ? *sums : *y);
     operation.set(names.alpha, 1.0F);
     operation.set(names.beta, 0.0F);
-    supported = supported && operation.finalize();
+    supported = supported && operation.finalize(said);
   }
   void add_bias() {
     Shape shape = Shape::filled(problem.y.rank(), 1);
@@ -249,12 +247,13 @@ struct CudnnPlan::Graph {
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, *sums);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *bias);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, *y);
-    supported = supported && operation.finalize();
+    supported = supported && operation.finalize(said);
   }
 
   CudnnProblem problem;
   cudnnHandle_t handle;  ///< none where the device is only described
   bool supported = true;
+  std::string said;  ///< of_installation(), as cuDNN refused something; "" for nothing
   std::optional<Descriptor> x, weight, bias, y, sums, window, addition, device;
   std::vector<Descriptor> operations;
   Descriptor graph{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
@@ -284,13 +283,17 @@ std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const std:
 
 std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
   Graph& graph = *made;
-  if (!graph.supported || !graph.graph.finalize()) return std::nullopt;
+  const auto none = [&]() -> std::optional<CudnnPlan> {
+    require_whole_installation("plan " + graph.problem.text(), graph.said);
+    return std::nullopt;
+  };
+  if (!graph.supported || !graph.graph.finalize(graph.said)) return none();
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph.graph);
     heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (graph.device) heuristic.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *graph.device);
-    if (!heuristic.finalize()) continue;
+    if (!heuristic.finalize(graph.said)) continue;
     for (const Descriptor& engine :
          descriptors_of(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR)) {
       const std::vector<Descriptor> of =
@@ -311,12 +314,12 @@ std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
         plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &graph.handle);
       if (graph.device) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *graph.device);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
-      if (!plan.finalize()) continue;
+      if (!plan.finalize(graph.said)) continue;
       std::int64_t bytes = 0;
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                                      1, &one, &bytes),
             "ask a plan for its workspace");
-      // Of copies, which are made for `rounded` ones, there may be as much.
+      // There may be as much of copies, which are read by `rounded` ones alone.
       if (bytes > kMostCudaWorkspaceBytes / (graph.problem.rounded ? 2 : 1)) continue;
       graph.plan.emplace(std::move(plan));
       CudnnPlan result(std::move(made));
@@ -325,11 +328,10 @@ std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
       return result;
     }
   }
-  return std::nullopt;
+  return none();
 }
 
-cudnnStatus_t CudnnPlan::run(const CudnnHandle& handle, const CudnnOperands& operands,
-                             void* workspace) const {
+void CudnnPlan::run(const CudnnHandle& handle, const CudnnOperands& operands, void* workspace) const {
   std::vector<std::int64_t> ids = {kX, kWeight, kY};
   std::vector<const void*> addresses = {operands.x, operands.weight, operands.y};
   if (graph_->problem.bias) {
@@ -342,7 +344,8 @@ cudnnStatus_t CudnnPlan::run(const CudnnHandle& handle, const CudnnOperands& ope
            addresses.data());
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   check(cudnnBackendFinalize(pack.get()), "bind operands");
-  return cudnnBackendExecute(handle.get(), graph_->plan->get(), pack.get());
+  const cudnnStatus_t status = cudnnBackendExecute(handle.get(), graph_->plan->get(), pack.get());
+  if (status != CUDNN_STATUS_SUCCESS) throw failure("run " + graph_->problem.text(), words_of(status));
 }
 
 }  // namespace jigsaw::inline kernels::cuda

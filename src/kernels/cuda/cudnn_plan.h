@@ -13,7 +13,7 @@ namespace jigsaw::inline kernels::cuda {
 /// bias. An engine is taken that repeats its sums bit for bit and forms them in full.
 class CudnnPlan {
  public:
-  /// Nothing where cuDNN has no such engine. @throws Error  when cuDNN fails
+  /// Nothing where cuDNN has no such engine. @throws LibraryError  when cuDNN fails, or is not all there
   static std::optional<CudnnPlan> make(const CudnnProblem& problem, const CudnnHandle& handle);
   /// The same for a GPU that is not there, whose properties are cuDNN's JSON
   /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
@@ -26,8 +26,8 @@ class CudnnPlan {
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   /// cuDNN's name of the engine, for people.
   const std::string& engine() const { return engine_; }
-  /// Puts the work into the stream of the handle that the plan was made with.
-  cudnnStatus_t run(const CudnnHandle& handle, const CudnnOperands& operands, void* workspace) const;
+  /// Puts the work into the stream of the handle that the plan was made with. @throws LibraryError
+  void run(const CudnnHandle& handle, const CudnnOperands& operands, void* workspace) const;
 
  private:
   struct Graph;

@@ -10,7 +10,8 @@ namespace jigsaw::inline kernels::cuda {
 
 /// Lets `run` put its work into the context's stream, with a workspace of so many bytes from the arena.
 /// @param work  names it, for errors.
+/// @param run   throws LibraryError where cuDNN fails.
 void run_by_cudnn(Context& context, const std::string& work, std::int64_t workspace_bytes,
-                  const std::function<cudnnStatus_t(const CudnnHandle&, void* workspace)>& run);
+                  const std::function<void(const CudnnHandle&, void* workspace)>& run);
 
 }  // namespace jigsaw::inline kernels::cuda

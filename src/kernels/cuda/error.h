@@ -23,13 +23,8 @@ bool launches_wait(const Context& context);
 /// Throws Error that names the work and the operation if `status`, or the work itself, failed.
 void launched(const Context& context, cudaError_t status, const char* work);
 /// Throws Error if work in the context's stream has failed, as far as the device knows yet, or if the
-/// recording of it has. Does not wait. Libraries have CUDA runtimes of their own, whose errors this program's
-/// does not know: where one of their calls fails the device is asked.
+/// recording of it has. Does not wait.
 void require_no_failure(const Context& context);
-/// To be called when a library's call has failed: throws require_no_failure()'s Error, or else one with the
-/// library's words and full_device_text().
-/// @param work  names it.
-[[noreturn]] void library_failed(const Context& context, const std::string& work, const std::string& words);
 /// "; 34 MiB of 80 GiB are free on the GPU: arrays hold …" where less than this part of its memory is, so
 /// that a library may have found too little. Else "".
 std::string full_device_text(const Context& context, double part = 1.0 / 32);

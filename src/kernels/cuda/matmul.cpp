@@ -4,12 +4,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/library.h"
 
 namespace jigsaw::inline kernels::cuda {
 
 void check(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) {
-    fail(concat("cuBLASLt could not ", what, ": ", cublasLtGetStatusString(status)));
+    throw LibraryError(concat("cuBLASLt could not ", what, ": ", cublasLtGetStatusString(status)));
   }
 }
 
@@ -170,14 +171,14 @@ void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::
   Array workspace(context, {kWorkspaceBytes / 4}, DType::kFloat32, Purpose::kWorkspace);
   const float one = 1, old = add ? 1 : 0;
   const double wide_one = 1, wide_old = old;
-  const cublasStatus_t status =
-      cublasLtMatmul(p.handle, p.description.description, p.wide ? static_cast<const void*>(&wide_one) : &one,
-                     b, p.b.layout(), a, p.a.layout(), p.wide ? static_cast<const void*>(&wide_old) : &old, c,
-                     p.c.layout(), c, p.c.layout(), &p.algorithm, workspace.raw(),
-                     static_cast<std::size_t>(kWorkspaceBytes), stream_of(context));
-  if (status != CUBLAS_STATUS_SUCCESS)
-    library_failed(context, p.text,
-                   concat("cuBLASLt could not run ", p.text, ": ", cublasLtGetStatusString(status)));
+  cudaStream_t const stream = stream_of(context);
+  by_library(context, p.text, [&] {
+    const cublasStatus_t status = cublasLtMatmul(
+        p.handle, p.description.description, p.wide ? static_cast<const void*>(&wide_one) : &one, b,
+        p.b.layout(), a, p.a.layout(), p.wide ? static_cast<const void*>(&wide_old) : &old, c, p.c.layout(),
+        c, p.c.layout(), &p.algorithm, workspace.raw(), static_cast<std::size_t>(kWorkspaceBytes), stream);
+    if (status != CUBLAS_STATUS_SUCCESS) check(status, ("run " + p.text).c_str());
+  });
   if (launches_wait(context)) launched(context, cudaSuccess, p.text.c_str());
 }
 

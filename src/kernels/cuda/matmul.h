@@ -9,7 +9,7 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// Throws Error that says what failed and cuBLAS's word for why.
+/// Throws LibraryError that says what failed and cuBLAS's word for why.
 void check(cublasStatus_t status, const char* what);
 
 /// One kind of product: what decides cuBLASLt's choice of algorithm.
@@ -28,6 +28,7 @@ struct MatmulKey {
 class Matmul {
  public:
   /// Null where cuBLASLt has no algorithm for the key. The handle outlives the product.
+  /// @throws LibraryError
   static std::unique_ptr<Matmul> plan(cublasLtHandle_t handle, const MatmulKey& key);
   ~Matmul();
   Matmul(const Matmul&) = delete;

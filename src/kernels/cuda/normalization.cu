@@ -24,7 +24,8 @@ class RowThreads {
   unsigned summing_blocks(std::int64_t rows) const {
     constexpr std::int64_t kBlocks = 1024, kLeastOfBlock = 16, kMostOfThread = 64;
     const std::int64_t of_thread =
-        std::clamp<std::int64_t>(rows / (kBlocks * of_block()), kLeastOfBlock / of_block(), kMostOfThread);
+        std::clamp<std::int64_t>((rows + kBlocks * of_block() - 1) / (kBlocks * of_block()),
+                                 kLeastOfBlock / of_block(), kMostOfThread);
     return blocks((rows + of_thread - 1) / of_thread);
   }
 

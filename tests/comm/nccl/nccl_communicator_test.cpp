@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -13,6 +14,7 @@
 #include "array/current_work.h"
 #include "array/device_times.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/trace.h"
 #include "comm/comm_cases.h"
 #include "comm/nccl/ranks_nccl.h"
@@ -274,13 +276,21 @@ TEST(NcclFailure, AnInitThatFailsEndsAllRanks) {
 /// Arrays hold all of a GPU when NCCL comes to want memory.
 TEST(NcclFailure, AFullDeviceIsDescribed) {
   const std::size_t before = testing::fake_cuda::machine().memory;
-  testing::fake_cuda::machine().memory = std::size_t{16} << 20;
+  cudaSetDevice(0);
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  // Contexts whose device hung have left some.
+  const std::size_t memory = total - free + (std::size_t{16} << 20);
+  testing::fake_cuda::machine().memory = memory;
   std::string error;
+  std::barrier both_begun(2);
   error_of_run(2, [&](Communicator& comm) {
     const Array send = rough_array(comm, 3000);
+    both_begun.arrive_and_wait();  // with what they need: ranks share the device
     std::vector<Array> arrays;
     try {
-      for (;;) arrays.emplace_back(comm.context(), Shape{1 << 19}, DType::kFloat32, Purpose::kActivations);
+      while (comm.rank() == 0)
+        arrays.emplace_back(comm.context(), Shape{1 << 19}, DType::kFloat32, Purpose::kActivations);
     } catch (const OutOfMemoryError&) {
       arrays.pop_back();
     }
@@ -294,7 +304,10 @@ TEST(NcclFailure, AFullDeviceIsDescribed) {
   });
   testing::fake_cuda::machine().memory = before;
   EXPECT_NE(error.find("out of memory"), std::string::npos) << error;
-  EXPECT_NE(error.find(" of 16.0 MiB are free on the GPU: arrays hold 1"), std::string::npos) << error;
+  EXPECT_NE(error.find(concat(" of ", human_bytes(static_cast<std::int64_t>(memory)),
+                              " are free on the GPU: arrays hold 1")),
+            std::string::npos)
+      << error;
   EXPECT_NE(error.find(" MiB activations"), std::string::npos) << error;
   EXPECT_NE(error.find("a smaller train.batch_size"), std::string::npos) << error;
 }

@@ -8,8 +8,9 @@
 #include "cublasLt.h"
 #include "cuda_bf16.h"
 #include "support/fake_cuda/fake_cuda.h"
+#include "support/fake_cuda/state.h"
 
-struct FakeCublas {};
+struct FakeCublas : jigsaw::testing::fake_cuda::LibraryHandle {};
 /// Columns one behind the other, `leading` elements apart.
 struct FakeLayout {
   cudaDataType_t type;
@@ -29,6 +30,7 @@ struct FakePreference {
 
 namespace {
 
+using jigsaw::testing::fake_cuda::has_failed;
 using jigsaw::testing::fake_cuda::put;
 using jigsaw::testing::fake_cuda::touched;
 using jigsaw::testing::fake_cuda::use_workspace;
@@ -98,14 +100,26 @@ std::int64_t jigsaw::testing::fake_cuda::full_products() {
 }
 
 const char* cublasLtGetStatusString(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
-         : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
-                                                 : "CUBLAS_STATUS_INVALID_VALUE";
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+  }
 }
 std::size_t cublasLtGetVersion() {
   return 130002;
 }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (has_failed()) return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = new FakeCublas;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -175,6 +189,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int /*wanted*/,
                                               cublasLtMatmulHeuristicResult_t* results, int* found) {
+  if (has_failed()) return CUBLAS_STATUS_INTERNAL_ERROR;
   *found = fits(*product, *a, *b, *d) ? 1 : 0;
   results[0].algo.alignment = preference->alignment[0];
   return *found == 1 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;

@@ -2,20 +2,23 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
-#include <list>
 #include <utility>
 #include <vector>
 
-#include "array/raw_memory.h"
+#include "base/error.h"
 #include "cuda_bf16.h"
-#include "kernels/cuda/cudnn_attention.h"
-#include "kernels/cuda/cudnn_convolution.h"
-#include "kernels/cuda/error.h"
+#include "kernels/cuda/cudnn_attention_plan.h"
+#include "kernels/cuda/cudnn_plan.h"
 #include "kernels/cuda_context.h"
 #include "support/fake_cuda/fake_cuda.h"
+#include "support/fake_cuda/state.h"
 
 // A cuDNN that solves all that it is asked for but what the machine says that it refuses, by the definition
 // and in float64, where the machine has it.
+
+struct FakeCudnn : jigsaw::testing::fake_cuda::LibraryHandle {
+  cudaStream_t stream = nullptr;
+};
 
 namespace {
 
@@ -231,28 +234,58 @@ jigsaw::CudnnLibrary jigsaw::cudnn_library() {
   return {machine.cudnn != 0, 9, machine.cudnn, 13, machine.cudnn_cuda};
 }
 
+const char* cudnnGetErrorString(cudnnStatus_t status) {
+  switch (status) {
+    case CUDNN_STATUS_SUCCESS:
+      return "CUDNN_STATUS_SUCCESS";
+    case CUDNN_STATUS_NOT_INITIALIZED:
+      return "CUDNN_STATUS_NOT_INITIALIZED";
+    case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
+      return "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH";
+    case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+      return "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED";
+    case CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING:
+      return "CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING";
+    case CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE:
+      return "CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE";
+    case CUDNN_STATUS_INTERNAL_ERROR:
+      return "CUDNN_STATUS_INTERNAL_ERROR";
+    case CUDNN_STATUS_EXECUTION_FAILED:
+      return "CUDNN_STATUS_EXECUTION_FAILED";
+  }
+  return "unknown status";
+}
+void cudnnGetLastErrorString(char* message, std::size_t size) {
+  if (size > 0) message[0] = '\0';
+}
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  namespace fake_cuda = jigsaw::testing::fake_cuda;
+  if (fake_cuda::has_failed() || fake_cuda::machine().cudnn_lacks == CUDNN_STATUS_NOT_INITIALIZED)
+    return CUDNN_STATUS_NOT_INITIALIZED;
+  *handle = new FakeCudnn;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete handle;
+  return CUDNN_STATUS_SUCCESS;
+}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  handle->stream = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
+
 namespace jigsaw::inline kernels::cuda {
 
-class CudnnPlan {
- public:
-  explicit CudnnPlan(CudnnProblem problem) : problem_(std::move(problem)) {}
-  const CudnnProblem& problem() const { return problem_; }
-
- private:
-  CudnnProblem problem_;
-};
-
 namespace {
-using Plans = std::list<CudnnPlan>;
-}
 
-const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
-  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
-  if (machine.cudnn == 0 || problem.y.back() == machine.cudnn_refuses) return nullptr;
-  return &context.state<Plans>().emplace_back(problem);
-}
+constexpr std::int64_t kWorkspace = std::int64_t{1} << 16;
 
-namespace {
+/// Throws what plans of it do where parts of it are missing. Of a device that has failed it has no plans.
+bool has_plans(const std::string& problem) {
+  const auto lacks = static_cast<cudnnStatus_t>(testing::fake_cuda::machine().cudnn_lacks);
+  if (lacks != CUDNN_STATUS_SUCCESS) throw failure("plan " + problem, words_of(lacks));
+  return !testing::fake_cuda::has_failed();
+}
 
 /// What plans say of all memory that they are given (cudnn_plan.cpp, and cuDNN's frontend by itself).
 void require_aligned(std::initializer_list<const void*> operands) {
@@ -264,47 +297,72 @@ void require_aligned(std::initializer_list<const void*> operands) {
 }
 
 template <typename Problem, typename Operands>
-void run(Context& context, const Problem& problem, const Operands& operands) {
-  constexpr std::int64_t kWorkspace = std::int64_t{1} << 16;
-  Array workspace(context, {kWorkspace / 4}, DType::kFloat32, Purpose::kWorkspace);
-  const auto work = [problem, operands, room = workspace.raw()] {
+void run(const CudnnHandle& handle, const Problem& problem, const Operands& operands, void* workspace) {
+  const auto work = [problem, operands, room = static_cast<std::byte*>(workspace)] {
     ++runs;
     testing::fake_cuda::use_workspace(room, kWorkspace);
     solve(problem, operands);
   };
-  launched(context, testing::fake_cuda::put(stream_of(context), problem.text(), work), "cuDNN");
+  if (testing::fake_cuda::put(handle.get()->stream, problem.text(), work) != cudaSuccess)
+    throw failure("run " + problem.text(), words_of(CUDNN_STATUS_EXECUTION_FAILED));
 }
 
 }  // namespace
 
-void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
-  require_aligned({operands.x, operands.weight, operands.bias, operands.y});
-  run(context, plan.problem(), operands);
-}
-
-class CudnnAttentionPlan {
- public:
-  explicit CudnnAttentionPlan(const CudnnAttentionProblem& problem) : problem_(problem) {}
-  const CudnnAttentionProblem& problem() const { return problem_; }
-
- private:
-  CudnnAttentionProblem problem_;
+struct CudnnPlan::Graph {
+  CudnnProblem problem;
 };
 
-const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
-                                               std::string& why) {
-  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
-  if (machine.cudnn != 0 && problem.head_size != machine.cudnn_refuses)
-    return &context.state<std::list<CudnnAttentionPlan>>().emplace_back(problem);
-  why = "it is told to refuse";
-  return nullptr;
+CudnnPlan::CudnnPlan(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
+CudnnPlan::CudnnPlan(CudnnPlan&&) noexcept = default;
+CudnnPlan::~CudnnPlan() = default;
+
+const CudnnProblem& CudnnPlan::problem() const {
+  return graph_->problem;
 }
 
-void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
-                         const CudnnAttentionOperands& operands) {
+std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const CudnnHandle& /*handle*/) {
+  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  if (machine.cudnn == 0 || problem.y.back() == machine.cudnn_refuses) return std::nullopt;
+  if (!has_plans(problem.text())) return std::nullopt;
+  CudnnPlan plan(std::make_unique<Graph>(Graph{problem}));
+  plan.workspace_bytes_ = kWorkspace;
+  return plan;
+}
+
+void CudnnPlan::run(const CudnnHandle& handle, const CudnnOperands& operands, void* workspace) const {
+  require_aligned({operands.x, operands.weight, operands.bias, operands.y});
+  cuda::run(handle, problem(), operands, workspace);
+}
+
+struct CudnnAttentionPlan::Graph {
+  CudnnAttentionProblem problem;
+};
+
+CudnnAttentionPlan::CudnnAttentionPlan(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
+CudnnAttentionPlan::CudnnAttentionPlan(CudnnAttentionPlan&&) noexcept = default;
+CudnnAttentionPlan::~CudnnAttentionPlan() = default;
+
+const CudnnAttentionProblem& CudnnAttentionPlan::problem() const {
+  return graph_->problem;
+}
+
+std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionProblem& problem,
+                                                           const CudnnHandle& /*handle*/, std::string& why) {
+  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  why = "it is told to refuse";
+  if (machine.cudnn == 0 || problem.head_size == machine.cudnn_refuses) return std::nullopt;
+  if (!has_plans(problem.text())) return std::nullopt;
+  CudnnAttentionPlan plan(std::make_unique<Graph>(Graph{problem}));
+  plan.workspace_bytes_ = kWorkspace;
+  return plan;
+}
+
+void CudnnAttentionPlan::run(const CudnnHandle& handle, const CudnnAttentionOperands& operands,
+                             void* workspace) const {
   require_aligned({operands.q, operands.k, operands.v, operands.y, operands.log_sum_exp, operands.dy,
                    operands.dq, operands.dk, operands.dv});
-  run(context, plan.problem(), operands);
+  cuda::run(handle, problem(), operands, workspace);
 }
 
 bool cudnn_attention_built() {

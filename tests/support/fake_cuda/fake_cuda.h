@@ -45,6 +45,7 @@ struct Machine {
   int cudnn_cuda = 13;  ///< major version of CUDA that this is for
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
+  int cudnn_lacks = 0;     ///< the status of an installation that is not whole; 1001: it does not start
   int cublas_refuses = 0;  ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none
   /// Of a kernel's blocks no more than so many run along y and z: those of kernels that stride over what is
   /// beyond their grid must do all the work, as they do of more heads than a grid has blocks.
@@ -65,6 +66,8 @@ std::int64_t rounded_products();
 std::int64_t full_products();
 /// Convolutions and attentions, or parts of them, that cuDNN has done so far.
 std::int64_t cudnn_runs();
+/// Handles of cuBLASLt and cuDNN that were made and not destroyed.
+std::int64_t library_handles();
 /// Bytes of the host that are pinned.
 std::size_t pinned_bytes();
 /// The two pieces of work without an order that were found first; "" for none. Forgotten by
@@ -80,6 +83,8 @@ const std::string& capture_fault();
 std::int64_t events_made();
 /// Nothing of this device runs from now on, as on one that hangs; -1: all go on.
 void stop(int device);
+/// What waits in streams never runs, such as that of a context whose device hung, and which was left.
+void forget_work();
 /// The next piece of work of a device ends with this error.
 void fail_next(cudaError_t error);
 

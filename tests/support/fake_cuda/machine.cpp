@@ -29,6 +29,7 @@ Machine described() {
   read_number("cudnn", machine.cudnn);
   read_number("cudnn_cuda", machine.cudnn_cuda);
   read_number("cudnn_refuses", machine.cudnn_refuses);
+  read_number("cudnn_lacks", machine.cudnn_lacks);
   read_number("cublas_refuses", machine.cublas_refuses);
   read_number("no_code", machine.no_code);
   int mebibytes = static_cast<int>(machine.memory >> 20);

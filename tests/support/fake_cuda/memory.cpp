@@ -151,6 +151,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) 
   return result(cudaSuccess);
 }
 cudaError_t cudaFreeHost(void* memory) {
+  wait_for_device(current_device());
   Devices& devices = Devices::all();
   const std::lock_guard lock(devices.mutex);
   auto* const block = static_cast<std::byte*>(memory);

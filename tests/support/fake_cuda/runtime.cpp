@@ -107,6 +107,18 @@ void stop(int device) {
   Devices::all().stopped = device;
   work_may_go_on();
 }
+bool has_failed() {
+  return result(cudaSuccess) != cudaSuccess;
+}
+void wait_for_device(int device) {
+  Devices& devices = Devices::all();
+  std::unique_lock lock(devices.mutex);
+  while (devices.stopped == device) devices.changed.wait(lock);
+}
+std::int64_t library_handles() {
+  const std::lock_guard lock(Devices::all().mutex);
+  return Devices::all().library_handles;
+}
 void fail_next(cudaError_t error) {
   Devices::all().next = error;
   if (error != cudaSuccess) return;

@@ -4,6 +4,7 @@
 
 #include "cuda.h"
 #include "support/fake_cuda/devices.h"
+#include "support/fake_cuda/state.h"
 #include "support/fake_cuda/streams.h"
 
 // cudaMalloc: memory that ends, but for its alignment, where its pages do; behind them is one without rights.
@@ -58,6 +59,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return result(cudaSuccess);
 }
 cudaError_t cudaFree(void* memory) {
+  wait_for_device(current_device());
   const std::lock_guard lock(mutex());
   Allocations& allocations = Allocations::all();
   const auto found = allocations.live.find(memory);

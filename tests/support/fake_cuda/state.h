@@ -40,7 +40,7 @@ struct Devices {
   std::map<std::byte*, std::size_t> pinned;  ///< memory of the host
   Order order = Order::kShuffled;
   std::uint64_t seed = 1;
-  std::int64_t kernels = 0, pieces_of_work = 0;
+  std::int64_t kernels = 0, pieces_of_work = 0, library_handles = 0;
   int stopped = -1;  ///< the device that hangs
   cudaError_t next = cudaSuccess, sticky = cudaSuccess, last = cudaSuccess;
 
@@ -67,6 +67,28 @@ struct Devices {
   }
 };
 
+/// Whether a device has failed, as libraries find when they are called.
+bool has_failed();
+/// Comes back when the device no longer hangs: what CUDA does before it frees, and libraries before they end.
+void wait_for_device(int device);
+
+/// What a library keeps of a device.
+struct LibraryHandle {
+  LibraryHandle() {
+    const std::lock_guard lock(Devices::all().mutex);
+    ++Devices::all().library_handles;
+  }
+  ~LibraryHandle() {
+    wait_for_device(device);
+    const std::lock_guard lock(Devices::all().mutex);
+    --Devices::all().library_handles;
+  }
+  LibraryHandle(const LibraryHandle&) = delete;
+  LibraryHandle& operator=(const LibraryHandle&) = delete;
+
+  const int device = current_device();
+};
+
 /// More that JIGSAW_FAKE_CUDA may say of a process.
 struct Faults {
   int own = 0;                          ///< 1: ranks see their own device alone; 2: all, their own first
@@ -75,6 +97,7 @@ struct Faults {
   int peers = 2;                        ///< devices reach each other by NVLink; 1: by PCIe, 0: not at all
   int hang_after = 0, hang_device = 0;  ///< it does no more than so many kernels and copies
   int spoil_device = -1;                ///< whose copies to the host bring a number that is not there
+  int silent = -1;                      ///< the rank on the machine whom the driver never answers
 
   static Faults& all() {
     static Faults faults = [] {
@@ -87,14 +110,18 @@ struct Faults {
       read_number("hang_after", given.hang_after);
       read_number("hang_device", given.hang_device);
       read_number("spoil_device", given.spoil_device);
+      read_number("silent", given.silent);
       return given;
     }();
     return faults;
   }
+  static int rank_on_machine() {
+    const char* const text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    return text == nullptr ? 0 : std::atoi(text);
+  }
   /// The number among all of the machine of one that the process sees.
   int on_machine(int device) const {
-    const char* const text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    const int rank = text == nullptr ? 0 : std::atoi(text);
+    const int rank = rank_on_machine();
     if (own == 1) return rank + device;
     return own == 2 ? (rank + device) % machine().devices : device;
   }

@@ -18,6 +18,11 @@ std::int64_t events_made() {
   return events;
 }
 
+void forget_work() {
+  const std::lock_guard lock(mutex());
+  for (FakeStream* const stream : FakeStream::all) stream->forget();
+}
+
 std::shared_ptr<FakeStream> share(cudaStream_t stream) {
   return stream->shared_from_this();
 }
@@ -75,9 +80,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   if (capturing(stream)) leave_capture(*stream);
   const std::shared_ptr<FakeStream> last = std::exchange(stream->of_program, nullptr);
-  FakeStream::all_waiting -= std::ssize(last->work);
-  last->work.clear();
-  last->done = last->put;
+  last->forget();
   return cudaSuccess;
 }
 /// What can run does so. A mistake that it finds is the call's error: destructors ask.

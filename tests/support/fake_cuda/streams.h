@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "cuda_runtime_api.h"
 #include "support/fake_cuda/work_order.h"
@@ -26,16 +27,25 @@ struct FakeWork {
 /// Work that was put in, and how much of it has run. What waits for it shares it, for the program may destroy
 /// it meanwhile.
 struct FakeStream : std::enable_shared_from_this<FakeStream> {
-  explicit FakeStream(int of_device) : device(of_device) {}
+  explicit FakeStream(int of_device) : device(of_device) { all.insert(this); }
   ~FakeStream() {
-    all_waiting -= std::ssize(work);
+    all.erase(this);
+    forget();
     jigsaw::testing::fake_cuda::WorkOrder::all().close_stream(number);
   }
   FakeStream(const FakeStream&) = delete;
   FakeStream& operator=(const FakeStream&) = delete;
 
+  /// What waits never runs.
+  void forget() {
+    all_waiting -= std::ssize(work);
+    work.clear();
+    done = put;
+  }
+
   const int device, number = jigsaw::testing::fake_cuda::WorkOrder::all().open_stream();
   std::deque<FakeWork> work;
+  static inline std::set<FakeStream*> all;
   static inline std::int64_t all_waiting = 0;  ///< work in all streams
   std::int64_t put = 0, done = 0;
   std::shared_ptr<FakeStream> of_program;  ///< itself, until the program destroys it

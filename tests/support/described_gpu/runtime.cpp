@@ -1,7 +1,6 @@
-#pragma once
 #include <cuda_runtime_api.h>
 
-// What cuDNN's frontend asks the current GPU, of an H100. Included by one source of a test.
+// What cuDNN's frontend asks the current GPU, of an H100. In place of the runtime's own.
 
 extern "C" cudaError_t cudaGetDevice(int* device) {
   *device = 0;
