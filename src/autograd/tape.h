@@ -124,7 +124,8 @@ class Tape {
   };
   Planned decide(const Operation& operation, const std::vector<Variable>& inputs);
   std::vector<Variable> trace(const Signature& signature, const std::vector<Variable>& inputs);
-  /// The outputs in the layouts in which the plan keeps them; `pieces` are undefined where they are not Planned::read.
+  /// The outputs in the layouts in which the plan keeps them; `pieces` are undefined where they are not
+  /// Planned::read.
   std::vector<Variable> keep(const Frame& frame, std::vector<Array> pieces, bool recorded);
   /// Shows the outputs to OutputWatch, now and again when their gradients arrive.
   void show(const std::string& name, const std::vector<Variable>& outputs, bool recorded);

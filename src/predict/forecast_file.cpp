@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 
@@ -63,8 +64,9 @@ FieldDescription described(FileSet& files, const Field& field, bool split_levels
   if (!split_levels || !description.level) return description;
   const double level = description.level->values[static_cast<std::size_t>(description.level_position)];
   std::string& long_name = description.texts["long_name"];
+  const std::string units = description.level->texts["units"];
   long_name = concat(long_name.empty() ? field.variable : long_name, " at ", description.level->name, " ",
-                     level, " ", description.level->texts["units"]);
+                     level, units.empty() ? "" : " ", units);
   description.level.reset();
   return description;
 }
@@ -236,6 +238,7 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
       variables.push_back(names.back());
   }
   places_.resize(fields.size());
+  std::set<std::string> taken;
   const Shape extents = files.grid().shape();
   add_axis(fields.front().rows, extents[0]);
   add_axis(fields.front().columns, extents[1]);
@@ -245,7 +248,10 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] == name) members.push_back(i);
     }
-    define_variable(name, fields, members, overlap);
+    // Of groups "a/x" and of a variable "a_x": two.
+    std::string own = NetcdfOutput::name_without_groups(name);
+    while (!taken.insert(own).second) own += '_';
+    define_variable(own, fields, members, overlap);
   }
 }
 

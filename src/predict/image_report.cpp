@@ -103,8 +103,7 @@ void write_netcdf(const ImageReport& report, OutputFile& output) {
   for (const ImageMeasure& measure : report.measures) {
     std::string name = concat(measure.target, "_", measure.name);
     if (measure.label) name += concat("_", *measure.label);
-    std::replace(name.begin(), name.end(), '/', '_');
-    std::replace(name.begin(), name.end(), '*', '_');
+    name = NetcdfOutput::name_without_groups(std::move(name));
     const int variable = file.add_variable(name.c_str(), NetcdfOutput::Type::kDouble, {image});
     file.add_text(variable, "long_name", title_of(measure));
     file.add_text(variable, "units", measure.units.empty() ? "1" : measure.units);

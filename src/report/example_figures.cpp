@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -181,10 +183,13 @@ void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figur
   std::vector<std::string> plots;
   std::string caption = "Variance by zonal wave number over the period that evaluate scored.";
   for (const auto& [variable, kinds] : spectra.items()) {
-    if (plots.size() == 4 || !kinds.contains("forecast") || !kinds.contains("truth")) break;
-    const auto first = kinds.at("forecast").at(0).get<std::vector<double>>(),
-               last = kinds.at("forecast").back().get<std::vector<double>>(),
-               truth = kinds.at("truth").at(0).get<std::vector<double>>();
+    if (plots.size() == 4) break;
+    if (!kinds.contains("forecast") || !kinds.contains("truth")) continue;
+    const std::vector<double> first = numbers_of(kinds.at("forecast").at(0)),
+                              last = numbers_of(kinds.at("forecast").back()),
+                              truth = numbers_of(kinds.at("truth").at(0));
+    // None where every row has missing points.
+    if (std::ranges::none_of(truth, [](double value) { return std::isfinite(value); })) continue;
     Plot plot = spectrum_plot(variable);
     plot.series = {spectrum("forecast, first lead", first, 0, false), spectrum("last lead", last, 1, false),
                    spectrum("truth", truth, 7, true)};
@@ -209,7 +214,8 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
   std::vector<std::string> plots;
   const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
   for (const auto& [variable, regions] : run.scores.at("scores").items()) {
-    if (plots.size() == 8 || !regions.contains("all")) break;
+    if (plots.size() == 8) break;
+    if (!regions.contains("all")) continue;
     const Json& all = regions.at("all");
     Plot plot{variable, "lead, hours", concat("RMSE ", regions.value("units", std::string())), {}};
     plot.from_zero = true;
@@ -227,6 +233,26 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
         {"fig-scores" + suffix, row_of(plots), "RMSE by lead over the period that evaluate scored."});
 }
 
+/// Of the last two dims of a variable: latitudes and longitudes, or rows and columns of a projection.
+PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
+  const auto rank = static_cast<std::size_t>(variable.shape.rank());
+  const auto coordinates = [&](std::size_t dim) {
+    const FileVariable* const found = file.find(variable.dimensions[dim]);
+    if (found != nullptr && found->shape.rank() == 1) return file.read_all(*found);
+    std::vector<double> numbers(static_cast<std::size_t>(variable.shape[static_cast<int>(dim)]));
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    return numbers;
+  };
+  const std::string& name = variable.dimensions[rank - 2];
+  const FileVariable* const rows = file.find(name);
+  PlaneGrid grid{rows != nullptr && rows->shape.rank() == 1 &&
+                     (name.starts_with("lat") || rows->text("standard_name") == "latitude" ||
+                      rows->text("units").starts_with("degree")),
+                 false, coordinates(rank - 2), coordinates(rank - 1)};
+  if (grid.geographic) grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  return grid;
+}
+
 }  // namespace
 
 Figures example_figures(const RunRecord& run, const std::string& suffix) {
@@ -242,22 +268,20 @@ Figures example_figures(const RunRecord& run, const std::string& suffix) {
 
 Figures forecast_figures(const std::string& path) {
   const auto file = open_variables(path, Dimensions::kByName);
-  const FileVariable *latitude = file->find("latitude"), *longitude = file->find("longitude"),
-                     *leads = file->find("lead_time");
-  if (latitude == nullptr || longitude == nullptr || leads == nullptr)
-    throw DataError(concat(path, " was not written by predict: it has no latitude, longitude and lead_time"));
-  PlaneGrid grid{true, false, file->read_all(*latitude), file->read_all(*longitude)};
-  grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  const FileVariable* const leads = file->find("lead_time");
+  if (leads == nullptr)
+    throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
   const std::vector<double> hours = file->read_all(*leads);
   Figures figures;
   for (const FileVariable& variable : file->variables()) {
     const int rank = variable.shape.rank();
-    if (rank < 4 || figures.size() == 4 || !variable.numeric()) continue;
+    if (rank < 4 || figures.size() == 4 || !variable.numeric() || variable.dimensions[1] != "lead_time")
+      continue;
+    const PlaneGrid grid = plane_grid(*file, variable);
     std::vector<std::string> pictures;
     std::optional<Colouring> colours;
     const std::int64_t count = variable.shape[1];
-    for (const std::int64_t lead : {std::int64_t{0}, count / 2, count - 1}) {
-      if (!pictures.empty() && (lead == 0 || (lead == count / 2 && count < 3))) continue;
+    for (const std::int64_t lead : std::set<std::int64_t>{0, count / 2, count - 1}) {
       Box box = Box::whole(variable.shape);
       for (int d = 0; d < rank - 2; ++d) {
         box.begin[d] = d == 1 ? lead : d == 0 ? 0 : variable.shape[d] / 2;

@@ -287,8 +287,7 @@ void declare(Keys<Configuration>& keys) {
       .at_least(0)
       .doc(
           "Without progress for so long, the run says which rank waits where and ends; so it does where a "
-          "GPU's "
-          "driver does not answer for so long when the run begins; 0: never.");
+          "GPU's driver does not answer for so long when the run begins; 0: never.");
   keys.add("data", &O::data).required().doc("Files and what is made of them.");
   keys.tagged("model", &O::model, model_types).required().doc("The network.");
   keys.tagged("loss", &O::loss, loss_types).doc("What training minimises.");

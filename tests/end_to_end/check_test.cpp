@@ -183,6 +183,9 @@ TEST_F(CheckTest, StatisticsAreWrittenAsARunComputesThem) {
     EXPECT_EQ(read(file), one);
   }
   EXPECT_TRUE(Json::parse(one).at("fields").contains("t2m")) << one;
+  const std::string before = read(config);
+  expect_one_error(run(2, "stats --config " + config + " --output " + config), 2, "holds no statistics");
+  EXPECT_EQ(read(config), before);
   const std::string steps = "--set train.steps=2 --set output=";
   const std::string given = " --set data.normalization=" + (folder_ / "stats1.json");
   ASSERT_EQ(run(1, "--config " + config + " " + steps + (folder_ / "own")).exit_code, 0);

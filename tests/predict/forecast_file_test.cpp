@@ -435,5 +435,38 @@ TEST(ForecastFile, RowsAndColumnsMayHaveNoCoordinates) {
   EXPECT_EQ(file.values("XLONG"), of_points(longitude_at, 1, 1));
 }
 
+/// "surface/t" is no name that a NetCDF file takes.
+TEST_F(ForecastFileTest, VariablesOfGroupsHaveNamesOfTheirOwn) {
+  const std::string input = folder_.path() + "/in.nc", path = folder_.path() + "/out.nc";
+  {
+    testing::NetcdfWriter file(input);
+    const int group = file.group("surface"), time = file.dimension("time", 1),
+              latitude = file.dimension("latitude", 2), longitude = file.dimension("longitude", 3);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              latitudes = file.variable("latitude", NC_DOUBLE, {latitude}),
+              longitudes = file.variable("longitude", NC_DOUBLE, {longitude});
+    file.text(times, "units", "hours since 1970-01-01");
+    file.variable("t", NC_FLOAT, {time, latitude, longitude}, group);
+    file.variable("surface_t", NC_FLOAT, {time, latitude, longitude});
+    file.end();
+    file.put(times, std::vector<double>{0});
+    file.put(latitudes, std::vector<double>{10, 20});
+    file.put(longitudes, std::vector<double>{0, 5, 10});
+  }
+  FileSet files({input});
+  const std::vector<Field> fields = {{"surface/t", {}}, {"surface_t", {}}};
+  for (const Field& field : fields) files.select(field, true);
+  OutputFile output(path, false);
+  ForecastFile file(files, {{at("1970-01-01")}, 6, 1, fields, false, {}}, output, 1);
+  for (std::size_t field = 0; field < fields.size(); ++field) {
+    std::vector<float> values(6, static_cast<float>(field + 1));
+    file.write(field, 0, 0, {{0, 0}, {2, 3}}, values);
+  }
+  file.finish();
+  const NetcdfReader found(path);
+  EXPECT_EQ(found.values("surface_t"), std::vector<double>(6, 1));
+  EXPECT_EQ(found.values("surface_t_"), std::vector<double>(6, 2));
+}
+
 }  // namespace
 }  // namespace jigsaw

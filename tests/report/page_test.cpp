@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/netcdf_writer.h"
 #include "report/examples.h"
 #include "report/run_record.h"
 #include "support/error_of.h"
@@ -203,8 +204,9 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
        {{"t2m", {{"units", "K"}, {"all", {{"rmse", {1.0, 1.5}}, {"persistence_rmse", {2.0, nullptr}}}}}}}},
       {"spectra",
        {{"t2m",
-         {{"forecast", {{9.0, 3.0, 1.0}, {9.0, 2.0, 0.5}}},
-          {"truth", {{9.0, 3.0, 2.0}, {9.0, 3.0, 2.0}}}}}}}};
+         {{"forecast", {{9.0, 3.0, 1.0}, {9.0, 2.0, 0.5}}}, {"truth", {{9.0, 3.0, 2.0}, {9.0, 3.0, 2.0}}}}},
+        // Missing over land, in every row.
+        {"sst", {{"forecast", {{nullptr, nullptr}}}, {"truth", {{nullptr, nullptr}}}}}}}};
   put_text(run.path + "/scores.json", scores.dump());
   const std::string page = report_page({{run.path}, "", "", ""});
   EXPECT_NE(page.find("fig-scores"), std::string::npos);
@@ -212,6 +214,31 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   EXPECT_NE(page.find("data-label=\"last lead\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
   put_text(run.path + "/scores.json", "{\"scores\":{}}");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
+}
+
+/// Coordinates have the names that the input gives them; those of a projection say where no point lies.
+TEST(ReportPage, ShowsForecastsOnAnyGrid) {
+  const WrittenRun run;
+  for (const auto& [rows, columns] : {std::pair("lat", "lon"), std::pair("y", "x")}) {
+    const std::string path = run.folder.path() + "/forecast.nc";
+    {
+      testing::NetcdfWriter file(path);
+      const int time = file.dimension("time", 1), lead = file.dimension("lead_time", 2),
+                y = file.dimension(rows, 2), x = file.dimension(columns, 3);
+      const int leads = file.variable("lead_time", NC_INT, {lead}),
+                of_y = file.variable(rows, NC_DOUBLE, {y}), of_x = file.variable(columns, NC_DOUBLE, {x}),
+                t2m = file.variable("t2m", NC_DOUBLE, {time, lead, y, x});
+      file.end();
+      const double scale = rows == std::string("y") ? 3000 : 10;
+      file.put(leads, std::vector<double>{6, 12});
+      file.put(of_y, {scale, 2 * scale});
+      file.put(of_x, {scale, 2 * scale, 3 * scale});
+      file.put(t2m, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+    }
+    const std::string page = report_page({{run.path}, "", "", path});
+    EXPECT_NE(page.find("fig-forecast-t2m"), std::string::npos) << rows;
+    EXPECT_NE(page.find("t2m, 12 h"), std::string::npos) << rows;
+  }
 }
 
 TEST(ReportPage, RefusesWhatIsNoRun) {

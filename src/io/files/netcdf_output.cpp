@@ -2,6 +2,7 @@
 
 #include <netcdf.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -36,6 +37,12 @@ constexpr std::size_t kChunkSlots = 10007;
 
 const int NetcdfOutput::kFile = NC_GLOBAL;
 const float NetcdfOutput::kFill = NC_FILL_FLOAT;
+
+std::string NetcdfOutput::name_without_groups(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == '*'; }, '_');
+  return name;
+}
 
 NetcdfOutput::NetcdfOutput(std::string path, Format format) : path_(std::move(path)) {
   const auto lock = lock_io();

@@ -20,6 +20,9 @@ class NetcdfOutput {
   /// The library's own value for what is missing.
   static const float kFill;
 
+  /// A name for a variable of a group, "surface/t": "surface_t", which CF and NetCDF allow. So of patterns.
+  static std::string name_without_groups(std::string name);
+
   /// Replaces the file.
   explicit NetcdfOutput(std::string path, Format format = Format::k64BitOffset);
   ~NetcdfOutput();

@@ -148,6 +148,15 @@ FieldDescription FileSet::describe(const Field& field) {
   if (field.level && part.axes.level >= 0) {
     result.level = file.describe(dimension(*part.variable, part.axes.level));
     result.level_position = part.level;
+  } else if (field.level) {  // a channel, whose name has the level
+    CoordinateDescription& level = result.level.emplace();
+    level.name = "level";
+    level.texts["long_name"] = "level in the names of channels";
+    for (const auto& [other, of_other] : series_) {
+      if (other.variable != field.variable || !other.level) continue;
+      if (other == field) result.level_position = std::ssize(level.values);
+      level.values.push_back(*other.level);
+    }
   }
   return result;
 }

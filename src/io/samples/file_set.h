@@ -47,8 +47,9 @@ struct FieldDescription {
   /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
   /// are the file's own.
   CoordinateDescription rows, columns;
-  std::optional<CoordinateDescription> level;  ///< all levels of the first file that has the field's
-  std::int64_t level_position = 0;             ///< of the field's among them
+  /// All levels of the first file that has the field's; of channels those that were selected.
+  std::optional<CoordinateDescription> level;
+  std::int64_t level_position = 0;  ///< of the field's among them
 };
 
 /// What the file of a field says of the points of a projected grid, for files that are written.

@@ -68,6 +68,22 @@ TEST(ChannelLayout, MakaniWithoutItsAnnotation) {
     EXPECT_EQ(row, std::vector<double>(4, 2020000 + 200 + 20 + 2));
     EXPECT_EQ(files.describe(t2m).rows.name, "latitude");
   }
+  {
+    MakaniOptions of_levels;
+    of_levels.channels = {"t850", "t2m", "t500"};
+    FileSelection levels;
+    levels.channels = ChannelLayout(of_levels, "");
+    FileSet channels({folder.path() + "/2019.h5"}, levels);
+    for (const Field& field : {Field{"t", 850}, Field{"t2m", {}}, Field{"t", 500}})
+      channels.select(field, true);
+    for (const double level : {500, 850}) {
+      const FieldDescription description = channels.describe({"t", level});
+      ASSERT_TRUE(description.level);
+      EXPECT_EQ(description.level->values, (std::vector<double>{500, 850}));
+      EXPECT_EQ(description.level_position, level == 500 ? 0 : 1);
+    }
+    EXPECT_FALSE(channels.describe({"t2m", {}}).level);
+  }
   const auto refusal = [&](const MakaniOptions& options, const std::string& file) {
     return message_of<DataError>([&] {
       FileSelection selection;
