@@ -6,11 +6,31 @@
 #include "base/text.h"
 #include "files/glob.h"
 #include "files/probe.h"
+#include "files/variable_file.h"
+#include "samples/data_file.h"
 #include "samples/file_set.h"
 #include "train/first_forecast.h"
 #include "train/first_images.h"
 
 namespace jigsaw::inline train {
+
+namespace {
+
+/// Whether a variable has a latitude, a longitude and a time, as they are called: what is wrong with them is
+/// no sign of images.
+bool has_fields_in_time(const std::string& path) {
+  try {
+    DataFile file(open_variables(path, Dimensions::kByName, External::kRefused));
+    return std::ranges::any_of(file.file().variables(), [&](const FileVariable& variable) {
+      const FieldAxes axes = file.axes(variable);
+      return variable.numeric() && axes.horizontal() && axes.time >= 0;
+    });
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+}  // namespace
 
 std::string first_configuration(const FirstOptions& options) {
   const std::vector<std::string> paths = expand_patterns(options.files, ".");
@@ -27,7 +47,7 @@ std::string first_configuration(const FirstOptions& options) {
     if (fields) return first_forecast(options, paths, files);
     why = "no variable on latitude and longitude has more than one time";
   } catch (const DataError& error) {
-    if (fields || options.task) throw;
+    if (fields || options.task || has_fields_in_time(paths.front())) throw;
   }
   if (options.task) throw DataError(concat(paths.front(), ": ", why));
   return first_images(options, paths, Task::kDenoise);

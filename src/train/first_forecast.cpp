@@ -82,11 +82,19 @@ Chosen choose(FileSet& files, const std::vector<VariableSummary>& catalogue) {
   return chosen;
 }
 
-/// Training and validation: four fifths of the times and the rest, further apart than a window reaches.
+/// Training and validation: four fifths of the times and the rest, or less where the rest would hold no
+/// window, further apart than a window reaches.
 std::pair<Period, Period> split_periods(const std::vector<Time>& times, Time reach, Calendar calendar) {
-  const std::size_t cut = times.size() * 4 / 5;
-  const auto next = std::upper_bound(times.begin(), times.end(), times[cut - 1] + reach);
-  if (next == times.end()) {
+  const auto begin_behind = [&](std::size_t cut) {
+    return std::upper_bound(times.begin(), times.end(), times[cut - 1] + reach);
+  };
+  std::size_t cut = times.size() * 4 / 5;
+  auto next = times.end();
+  for (; cut > 0; --cut) {
+    next = begin_behind(cut);
+    if (next != times.end() && times.back() - *next >= reach) break;
+  }
+  if (cut == 0 || times[cut - 1] - times.front() < reach) {
     throw DataError(concat("the files hold ", times.size(), " times, from ",
                            format_time(times.front(), calendar), " to ", format_time(times.back(), calendar),
                            ": too few to train and to validate on"));

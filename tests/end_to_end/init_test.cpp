@@ -63,7 +63,8 @@ TEST_F(InitTest, WritesForecastsThatRun) {
 }
 
 /// A field that changes, one that is repeated at every time, one without time, and one with other times.
-void write_fields(const std::string& path, bool global = false) {
+void write_fields(const std::string& path, bool global = false, std::size_t times = 40,
+                  const char* time_units = "hours since 2020-01-01") {
   int file = 0, time = 0, late = 0, rows = 0, columns = 0;
   ASSERT_EQ(nc_create(path.c_str(), NC_NETCDF4, &file), NC_NOERR);
   const auto coordinate = [&](const char* name, std::size_t extent, double first, double step,
@@ -77,7 +78,7 @@ void write_fields(const std::string& path, bool global = false) {
     EXPECT_EQ(nc_put_var_double(file, id, values.data()), NC_NOERR);
     return dim;
   };
-  time = coordinate("time", 40, 0, 12, "hours since 2020-01-01");
+  time = coordinate("time", times, 0, 12, time_units);
   late = coordinate("late_time", 20, 0, 24, "hours since 2020-01-01");
   rows = coordinate("latitude", global ? 9 : 8, 80, global ? -20 : -10, "degrees_north");
   columns = coordinate("longitude", global ? 16 : 12, 0, global ? 22.5 : 5, "degrees_east");
@@ -112,6 +113,9 @@ TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
   write_fields(folder_ / "global.nc", true);
   expect_runs("--data " + quoted(folder_ / "global.nc"), "0.2");
   expect_text({R"("padding_mode": ["pole_cell", "circular"])"});
+  // Of so few times a fifth holds no window.
+  write_fields(folder_ / "short.nc", false, 12);
+  expect_runs("--data " + quoted(folder_ / "short.nc"), "1");
 }
 
 TEST_F(InitTest, WritesImagesThatRun) {
@@ -157,6 +161,11 @@ TEST_F(InitTest, RefusesWhatItCannotWrite) {
       run(1, "init --data " + fixture + " --task forecast --output " + quoted(folder_ / "other.json")), 3,
       "volume.h5");
   EXPECT_EQ(text(), "{}");
+  // Fields of latitude, longitude and time are no images, whatever their times are.
+  write_fields(folder_ / "months.nc", false, 40, "months since 2020-01-01");
+  expect_error(
+      run(1, "init --data " + quoted(folder_ / "months.nc") + " --output " + quoted(folder_ / "other.json")),
+      3, "months since 2020-01-01");
 }
 
 }  // namespace
