@@ -114,6 +114,8 @@ Json read_scores(const std::string& path) {
   file >> first;
   if (first != '{') return scores_of_netcdf(path);
   Json scores = read_json(path);
+  if (scores.contains("images") && scores.contains("data_range"))
+    throw DataError(concat(path, " has scores of images, which no figure shows"));
   if (!scores.contains("scores") || !scores.contains("lead_hours"))
     throw DataError(concat(path, " was not written by evaluate: it has no scores and lead_hours"));
   return scores;

@@ -141,22 +141,37 @@ Inspection inspect_safetensors(const std::string& path) {
   return {concat(path, "\n", tree.text()), ""};
 }
 
+/// With the names of dimensions where the file has them.
+std::unique_ptr<VariableFile> open_data(const std::string& path) {
+  for (const Dimensions dimensions : {Dimensions::kByNumber, Dimensions::kByName})
+    probe_files({path}, dimensions, External::kRefused);
+  std::unique_ptr<VariableFile> by_number = open_variables(path, Dimensions::kByNumber);
+  try {
+    std::unique_ptr<VariableFile> by_name = open_variables(path, Dimensions::kByName);
+    if (by_name->variables().size() == by_number->variables().size()) return by_name;
+  } catch (const DataError&) {
+  }
+  return by_number;
+}
+
 Inspection inspect_data(const std::string& path) {
   Inspection result{path + "\n", ""};
-  probe_files({path}, Dimensions::kByNumber, External::kRefused);
-  const std::unique_ptr<VariableFile> file = open_variables(path, Dimensions::kByNumber);
+  const std::unique_ptr<VariableFile> file = open_data(path);
   for (const FileVariable& variable : file->variables()) {
     std::vector<std::string> dims;
     for (int i = 0; i < variable.shape.rank(); ++i) {
       const auto dim = static_cast<std::size_t>(i);
-      const std::string name = dim < variable.dimensions.size() ? variable.dimensions[dim] + " " : "";
+      std::string name = dim < variable.dimensions.size() ? variable.dimensions[dim] + " " : "";
+      if (name.find("phony_dim_") != std::string::npos) name.clear();  // NetCDF's, where HDF5 has no names
       dims.push_back(concat(printable(name), variable.shape[i]));
     }
     const std::string units = printable(variable.text("units")), name = printable(variable.text("long_name"));
     result.text += concat("    ", padded(printable(variable.name), 16), " [", join(dims, ", "), "]  ");
     if (variable.fault.empty()) {
       result.text += concat(human_bytes(variable.shape.count() * variable.bytes),
-                            units.empty() ? "" : "  in ", units, name.empty() ? "" : "  ", name, "\n");
+                            units.empty() ? "" : "  in ", units, name.empty() ? "" : "  ", name,
+                            variable.chunks.rank() == 0 ? "" : concat("  chunks ", variable.chunks),
+                            variable.compressed ? " compressed" : "", "\n");
     } else {
       result.text += concat("cannot be read: ", variable.fault, "\n");
     }

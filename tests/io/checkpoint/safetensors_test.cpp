@@ -274,5 +274,14 @@ TEST_F(Safetensors, InspectionShowsTheVariablesOfAZarrStore) {
   EXPECT_NE(text.find("    t2m              [time 4, latitude 3, longitude 6]"), std::string::npos) << text;
 }
 
+TEST_F(Safetensors, InspectionShowsDimensionsAndChunksOfDataFiles) {
+  const std::string fixtures = testing::source_dir() + "/tests/io/fixtures/",
+                    netcdf = inspect(fixtures + "packed.nc").text,
+                    hdf5 = inspect(fixtures + "images/volume.h5").text;
+  EXPECT_NE(netcdf.find("[time 12, latitude 7, longitude 8]"), std::string::npos) << netcdf;
+  EXPECT_NE(hdf5.find("[11, 9, 10]  1.9 KiB  in g/cm3  chunks [4, 5, 3] compressed"), std::string::npos)
+      << hdf5;
+}
+
 }  // namespace
 }  // namespace jigsaw
