@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/text.h"
 
@@ -238,7 +237,6 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
       variables.push_back(names.back());
   }
   places_.resize(fields.size());
-  std::set<std::string> taken;
   const Shape extents = files.grid().shape();
   add_axis(fields.front().rows, extents[0]);
   add_axis(fields.front().columns, extents[1]);
@@ -248,10 +246,7 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] == name) members.push_back(i);
     }
-    // Of groups "a/x" and of a variable "a_x": two.
-    std::string own = NetcdfOutput::name_without_groups(name);
-    while (!taken.insert(own).second) own += '_';
-    define_variable(own, fields, members, overlap);
+    define_variable(file_.free_name(name), fields, members, overlap);
   }
 }
 

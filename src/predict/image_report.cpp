@@ -103,8 +103,8 @@ void write_netcdf(const ImageReport& report, OutputFile& output) {
   for (const ImageMeasure& measure : report.measures) {
     std::string name = concat(measure.target, "_", measure.name);
     if (measure.label) name += concat("_", *measure.label);
-    name = NetcdfOutput::name_without_groups(std::move(name));
-    const int variable = file.add_variable(name.c_str(), NetcdfOutput::Type::kDouble, {image});
+    const int variable =
+        file.add_variable(file.free_name(std::move(name)).c_str(), NetcdfOutput::Type::kDouble, {image});
     file.add_text(variable, "long_name", title_of(measure));
     file.add_text(variable, "units", measure.units.empty() ? "1" : measure.units);
     file.add_number(variable, "_FillValue", std::nan(""));

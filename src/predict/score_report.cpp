@@ -158,8 +158,7 @@ class ScoreFile {
 
   void add(const std::string& name, const std::vector<int>& dimensions, const std::string& long_name,
            const std::string& units, std::vector<double> values) {
-    const int variable =
-        file_.add_variable(NetcdfOutput::name_without_groups(name).c_str(), Type::kDouble, dimensions);
+    const int variable = file_.add_variable(file_.free_name(name).c_str(), Type::kDouble, dimensions);
     file_.add_text(variable, "long_name", long_name);
     if (!units.empty()) file_.add_text(variable, "units", units);
     file_.add_number(variable, "_FillValue", std::numeric_limits<double>::quiet_NaN());

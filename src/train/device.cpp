@@ -144,9 +144,8 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
   if (machine.devices > 0) return {true, ""};
   if (!expected.empty()) {
     expected +=
-        " (a container wants --gpus or --nv, CUDA_VISIBLE_DEVICES may name what is not here, and a GPU in "
-        "MIG "
-        "mode has to have instances)";
+        " (a container wants --gpus or --nv, CUDA_VISIBLE_DEVICES may name what is not here, and a GPU "
+        "in MIG mode has to have instances)";
   }
   if (device == DeviceChoice::kCuda) {
     throw ConfigError(

@@ -39,6 +39,14 @@ class FakeCuda : public ::testing::Test {
         {"links", Json::array({Json{{"bytes_per_second", 1e10}, {"latency_seconds", 1e-6}}})}};
     folder_.write("config.json", config.dump());
   }
+  /// A model of one convolution.
+  void give_convolution() const {
+    Json config = Json::parse(read(folder_ / "config.json"));
+    config["model"] = {
+        {"type", "sequential"},
+        {"layers", Json::array({Json{{"type", "conv"}, {"features", 1}, {"kernel", 3}, {"padding", 1}}})}};
+    folder_.write("config.json", config.dump());
+  }
   static void expect_one_error(const Outcome& outcome, int code, const std::string& says) {
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
     ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
@@ -138,11 +146,7 @@ TEST_F(FakeCuda, ADriverThatDoesNotAnswerEndsTheJob) {
 /// Not a run of days on slow kernels.
 TEST_F(FakeCuda, ACudnnThatIsNotWholeEndsTheRun) {
   give_machine();
-  Json config = Json::parse(read(folder_ / "config.json"));
-  config["model"] = {
-      {"type", "sequential"},
-      {"layers", Json::array({Json{{"type", "conv"}, {"features", 1}, {"kernel", 3}, {"padding", 1}}})}};
-  folder_.write("config.json", config.dump());
+  give_convolution();
   for (const char* lacks : {"1001", "1008"}) {
     const Outcome outcome = run_on(std::string("devices=1,cudnn=91900,cudnn_lacks=") + lacks, 1,
                                    "--set device=cuda --set output=" + (folder_ / lacks));
@@ -383,11 +387,7 @@ TEST_F(FakeCuda, AGpuThatIsLostInAValidationIsNamed) {
 /// Each once in a run, not in every step; they say that train.tf32 came to the device.
 TEST_F(FakeCuda, ConvolutionsThatCudnnRefusesAreSaidOnce) {
   give_machine();
-  Json config = Json::parse(read(folder_ / "config.json"));
-  config["model"] = {
-      {"type", "sequential"},
-      {"layers", Json::array({Json{{"type", "conv"}, {"features", 1}, {"kernel", 3}, {"padding", 1}}})}};
-  folder_.write("config.json", config.dump());
+  give_convolution();
   const std::string command = "--set device=cuda --set train.tf32=true --set output=" + (folder_ / "run");
   for (const bool refuses : {true, false}) {
     const Outcome outcome =

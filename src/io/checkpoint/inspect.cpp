@@ -143,11 +143,12 @@ Inspection inspect_safetensors(const std::string& path) {
 
 /// With the names of dimensions where the file has them.
 std::unique_ptr<VariableFile> open_data(const std::string& path) {
-  for (const Dimensions dimensions : {Dimensions::kByNumber, Dimensions::kByName})
-    probe_files({path}, dimensions, External::kRefused);
+  probe_files({path}, Dimensions::kByNumber, External::kRefused);
   std::unique_ptr<VariableFile> by_number = open_variables(path, Dimensions::kByNumber);
   try {
+    probe_files({path}, Dimensions::kByName, External::kRefused);
     std::unique_ptr<VariableFile> by_name = open_variables(path, Dimensions::kByName);
+    // NetCDF leaves out what of HDF5 it has no type for.
     if (by_name->variables().size() == by_number->variables().size()) return by_name;
   } catch (const DataError&) {
   }

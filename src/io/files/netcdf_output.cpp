@@ -38,12 +38,6 @@ constexpr std::size_t kChunkSlots = 10007;
 const int NetcdfOutput::kFile = NC_GLOBAL;
 const float NetcdfOutput::kFill = NC_FILL_FLOAT;
 
-std::string NetcdfOutput::name_without_groups(std::string name) {
-  std::ranges::replace_if(
-      name, [](char c) { return c == '/' || c == '*'; }, '_');
-  return name;
-}
-
 NetcdfOutput::NetcdfOutput(std::string path, Format format) : path_(std::move(path)) {
   const auto lock = lock_io();
   int file = -1;
@@ -55,6 +49,14 @@ NetcdfOutput::NetcdfOutput(std::string path, Format format) : path_(std::move(pa
 NetcdfOutput::~NetcdfOutput() {
   const auto lock = lock_io();
   if (file_ >= 0) nc_close(file_);
+}
+
+std::string NetcdfOutput::free_name(std::string name) const {
+  const auto lock = lock_io();
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == '*'; }, '_');
+  for (int variable = 0; nc_inq_varid(file_, name.c_str(), &variable) == NC_NOERR;) name += '_';
+  return name;
 }
 
 int NetcdfOutput::add_dimension(const char* name, std::size_t extent) {

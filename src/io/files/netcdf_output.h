@@ -20,14 +20,15 @@ class NetcdfOutput {
   /// The library's own value for what is missing.
   static const float kFill;
 
-  /// A name for a variable of a group, "surface/t": "surface_t", which CF and NetCDF allow. So of patterns.
-  static std::string name_without_groups(std::string name);
-
   /// Replaces the file.
   explicit NetcdfOutput(std::string path, Format format = Format::k64BitOffset);
   ~NetcdfOutput();
   NetcdfOutput(const NetcdfOutput&) = delete;
   NetcdfOutput& operator=(const NetcdfOutput&) = delete;
+
+  /// A name that NetCDF takes and no variable has yet: "surface_t" of a group's "surface/t", "surface_t_"
+  /// where there is one of that name. The '*' of a pattern becomes '_', too.
+  std::string free_name(std::string name) const;
 
   int add_dimension(const char* name, std::size_t extent);
   int add_variable(const char* name, Type type, const std::vector<int>& dimensions);

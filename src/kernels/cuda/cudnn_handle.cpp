@@ -46,7 +46,7 @@ LibraryError not_whole(const std::string& what, const std::string& words) {
              CUDNN_MAJOR,
              ", and let LD_LIBRARY_PATH name first one folder with all "
              "libcudnn_*.so.",
-             CUDNN_MAJOR, ", and the one with CUDA\'s libnvrtc, or set \"device\" to \"cpu\""));
+             CUDNN_MAJOR, ", and the one with CUDA's libnvrtc, or set \"device\" to \"cpu\""));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// The end of a context: the work in its streams is waited for, not for ever, since the device may
-/// hang, or wait for ranks that are gone.
+/// The end of a context: the work in its streams is waited for, not for ever, since the device may hang, or
+/// wait for ranks that are gone.
 class Ending {
  public:
   explicit Ending(std::span<const cudaStream_t> streams) : streams_(streams.begin(), streams.end()) {}
