@@ -212,6 +212,7 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   EXPECT_NE(page.find("fig-scores"), std::string::npos);
   EXPECT_NE(page.find("data-label=\"rmse\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"last lead\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
+  EXPECT_EQ(page.find("sst"), std::string::npos) << "a plot of nothing";
   put_text(run.path + "/scores.json", "{\"scores\":{}}");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
 }
