@@ -74,7 +74,7 @@ std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, 
   const Link& link = model.link(mesh, step.axes);
   const TransferCost sent = transfer_cost(mesh, from, to, model.element_bytes);
   const double whole_work = flops / model.flops_per_second, transfer = sent.seconds(link);
-  double least = std::max(whole_work, model.product_seconds) + transfer;
+  double least = std::max(whole_work, model.product_seconds) + model.seconds(mesh, step.axes, sent);
   std::optional<StreamedStep> best;
   const std::int64_t most =
       std::min(kMostRuns, extent_of_runs(from.largest_piece(mesh), to.largest_piece(mesh)));

@@ -69,22 +69,6 @@ Sent sent_whole(const std::vector<Level>& all, double bytes) {
   return sent;
 }
 
-/// To each counterpart what this rank then holds for each of its part.
-Sent sent_to_forward(const std::vector<Level>& all, int rank, int ranks, double block) {
-  Sent sent;
-  double held = 1;
-  const auto brought = forwarded_from(all, ranks, rank);
-  for (std::size_t l = 0; l < all.size(); ++l) {
-    for (int part = 0; part < all[l].parts(); ++part) {
-      const auto p = static_cast<std::size_t>(part);
-      if (part != all[l].own) sent += {1, held * block * (all[l].begin[p + 1] - all[l].begin[p])};
-    }
-    held = 0;
-    for (const std::vector<int>& from : brought[l]) held += static_cast<double>(from.size());
-  }
-  return sent;
-}
-
 }  // namespace
 
 Sent& Sent::operator+=(const Sent& other) {
@@ -153,6 +137,23 @@ std::vector<std::vector<std::vector<int>>> forwarded_from(const std::vector<Leve
   return result;
 }
 
+/// To each counterpart what this rank then holds for each of its part.
+Sent sent_to_forward(int rank, int ranks) {
+  Sent sent;
+  double held = 1;
+  const std::vector<Level> all = levels(ranks, rank);
+  const auto brought = forwarded_from(all, ranks, rank);
+  for (std::size_t l = 0; l < all.size(); ++l) {
+    for (int part = 0; part < all[l].parts(); ++part) {
+      const auto p = static_cast<std::size_t>(part);
+      if (part != all[l].own) sent += {1, held * (all[l].begin[p + 1] - all[l].begin[p])};
+    }
+    held = 0;
+    for (const std::vector<int>& from : brought[l]) held += static_cast<double>(from.size());
+  }
+  return sent;
+}
+
 Forwarding forwarding(int ranks, double peers, double block_bytes) {
   Forwarding result{false, most_messages(Collective::kAllGather, ranks, 0), 0};
   // At each level all blocks travel but those of the own part.
@@ -181,7 +182,10 @@ Sent sent_by(const Call& call, int rank, int ranks) {
       return sent += sent_to_gather(all, counts, element);
     }
     case Collective::kAllToAll:
-      if (call.block > 0) return sent_to_forward(all, rank, ranks, static_cast<double>(call.block * element));
+      if (call.block > 0) {
+        sent = sent_to_forward(rank, ranks);
+        return {sent.messages, sent.bytes * static_cast<double>(call.block * element)};
+      }
       for (int peer = 0; peer < ranks; ++peer) {
         const std::int64_t count = call.counts[static_cast<std::size_t>(peer)];
         if (peer != rank && count > 0) sent += {1, static_cast<double>(count * element)};

@@ -78,6 +78,10 @@ Sent sent_by(const Call& call, int rank, int ranks);
 Sent sent_by_texts(Control control, int root, int rank, int ranks,
                    const std::vector<std::int64_t>& text_bytes);
 
+/// The same of an all_to_all that forwards blocks of one byte: of larger ones as many messages, and so many
+/// times the bytes. Takes time that grows with the ranks.
+Sent sent_to_forward(int rank, int ranks);
+
 /// Messages that the busiest rank sends in a call: `bytes` is the whole array of an all_reduce.
 /// all_to_all sends to everyone unless it forwards; of an exchange the map decides, and this is 0.
 int most_messages(Collective kind, int ranks, double bytes);

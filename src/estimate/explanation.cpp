@@ -35,9 +35,6 @@ CostModel constants_of(const MeshQuestion& question, const MeshShape& shape) {
   const TrainOptions& train = question.configuration.train;
   CostModel model = machine.on(shape, train).along(shape, axis_bit(shape.axes) - 1, {});
   if (shape.ranks() == 1) model.network = CostModel().network;
-  model.ranks_per_node = machine.node_link ? machine.ranks_per_node : 1;
-  if (machine.node_link)
-    model.node = {machine.node_link->bytes_per_second, machine.node_link->latency_seconds};
   model.element_bytes = static_cast<double>(size_of(types_of(train.precision).compute));
   return model;
 }

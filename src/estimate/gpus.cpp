@@ -38,7 +38,8 @@ constexpr Gpu kGpus[] = {
 };
 
 MachineModel model_of(const Gpu& gpu) {
-  constexpr double kNodeLatency = 5e-6, kNetworkLatency = 1e-5, kRead = 1e9;
+  // Of a call, from where it is issued to its end, as in cost_model().
+  constexpr double kNodeLatency = 1.5e-5, kNetworkLatency = 2e-5, kRead = 1e9;
   return {.name = gpu.name,
           .device = Device::kCuda,
           .flops_per_second = 1e12 * gpu.fp32,

@@ -106,7 +106,7 @@ class Bounds {
       if (contains(axes, axis)) result.ranks *= shape.size[static_cast<std::size_t>(axis)];
     }
     if (result.ranks > 1)
-      result.seconds_per_byte = 1 / machine.along(shape, axes, {}).network.bytes_per_second;
+      result.seconds_per_byte = machine.along(shape, axes, {}).seconds_per_byte(shape, axes);
     return result;
   }
 

@@ -1,6 +1,7 @@
 #include "estimate/step_clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -11,9 +12,9 @@ void StepClock::begin(Mesh& mesh, const Machine& machine, Context& context) {
   context_ = &context;
   machine_ = machine;
   counted_ = context.tally();
+  mesh_ = mesh.shape();
   const auto add = [&](const std::string& label, AxisSet axes) {
-    const CostModel along = machine.along(mesh.shape(), axes, {});
-    links_[label] = along.network;
+    groups_[label] = {axes, machine.along(mesh_, axes, {})};
   };
   for (AxisSet axes = 0; axes <= mesh.all_axes(); ++axes) {
     if (mesh.active(axes) == axes) add(mesh.communicator(axes).label(), axes);
@@ -33,15 +34,18 @@ void StepClock::compute() {
 std::size_t StepClock::started(const Call& call, const std::string& label, const Sent& sent) {
   if (context_ == nullptr) return 0;
   compute();
-  const auto link = links_.find(label);
-  require(link != links_.end(), "a group of ranks has no axes of the mesh");
+  const auto group = groups_.find(label);
+  require(group != groups_.end(), "a group of ranks has no axes of the mesh");
   AxisTraffic& traffic = traffic_[{label, call.kind}];
   ++traffic.calls;
   traffic.bytes += call.kind == Collective::kControl ? sent.bytes : call.sent_bytes;
   traffic.messages += sent.messages;
-  link_free_ = std::max(link_free_, now_) +
-               static_cast<double>(sent.messages) * link->second.latency_seconds +
-               sent.bytes / link->second.bytes_per_second;
+  const CostModel& costs = group->second.costs;
+  TransferCost cost;
+  cost.bytes[static_cast<std::size_t>(call.kind)] = sent.bytes;
+  const bool at_once = !std::isinf(costs.two_levels_from);  // as NCCL sends all messages of a call
+  cost.messages = at_once ? 1 : static_cast<int>(sent.messages);
+  link_free_ = std::max(link_free_, now_) + costs.seconds(mesh_, group->second.axes, cost);
   arrivals_.push_back(link_free_);
   return arrivals_.size() - 1;
 }

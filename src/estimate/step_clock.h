@@ -42,7 +42,12 @@ class StepClock : public CallObserver {
 
   Context* context_ = nullptr;  ///< null until begin()
   Machine machine_;
-  std::map<std::string, Link> links_;  ///< by a group's label
+  struct Group {
+    AxisSet axes = 0;
+    CostModel costs;
+  };
+  MeshShape mesh_;
+  std::map<std::string, Group> groups_;  ///< by label
   Tally counted_;
   double now_ = 0, computed_ = 0, stalled_ = 0, link_free_ = 0;
   std::vector<double> arrivals_;

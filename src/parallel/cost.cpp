@@ -1,26 +1,90 @@
 #include "parallel/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "parallel/sent_elements.h"
 
 namespace jigsaw::inline parallel {
 
-AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node) {
+namespace {
+
+/// Of `size` ranks, each `inner` after the one before, those that share a node; 0 where nodes part them
+/// unevenly.
+int share_a_node(int size, int inner, int ranks_per_node) {
+  if (size == 1 || ranks_per_node % (inner * size) == 0) return size;
+  if (ranks_per_node % inner == 0 && size % (ranks_per_node / inner) == 0) return ranks_per_node / inner;
+  return inner % ranks_per_node == 0 ? 1 : 0;
+}
+
+}  // namespace
+
+std::array<int, kMaxAxes> ranks_in_node(const MeshShape& mesh, int ranks_per_node) {
   const bool one_node = mesh.ranks() <= ranks_per_node;
-  AxisSet within = 0;
-  int span = 1;  // of consecutive ranks: those that differ along this axis and the ones after it
+  std::array<int, kMaxAxes> counts{};
+  int inner = 1;
   for (int axis = mesh.axes - 1; axis >= 0; --axis) {
-    const int size = mesh.size[static_cast<std::size_t>(axis)];
-    span *= size;
-    if (size == 1 || one_node || ranks_per_node % span == 0) within |= axis_bit(axis);
+    const auto a = static_cast<std::size_t>(axis);
+    counts[a] = one_node ? mesh.size[a] : share_a_node(mesh.size[a], inner, ranks_per_node);
+    inner *= mesh.size[a];
+  }
+  return counts;
+}
+
+AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node) {
+  const std::array<int, kMaxAxes> in_node = ranks_in_node(mesh, ranks_per_node);
+  AxisSet within = 0;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (in_node[a] == mesh.size[a]) within |= axis_bit(axis);
   }
   return within;
+}
+
+NodeGrid node_grid(const MeshShape& mesh, AxisSet axes, int ranks_per_node) {
+  if (mesh.ranks() <= ranks_per_node) return {};
+  NodeGrid grid;
+  // Neighbouring axes are one: nodes may part evenly what they do not part evenly along each.
+  int inner = 1;
+  for (int axis = mesh.axes - 1; axis >= 0; --axis) {
+    int size = 1;
+    for (; axis >= 0 && contains(axes, axis); --axis) size *= mesh.size[static_cast<std::size_t>(axis)];
+    const int local = share_a_node(size, inner, ranks_per_node);
+    if (local == 0) return {};
+    grid.local *= local;
+    grid.nodes *= size / local;
+    inner *= size * (axis >= 0 ? mesh.size[static_cast<std::size_t>(axis)] : 1);
+  }
+  return grid.several() ? grid : NodeGrid{};
 }
 
 const Link& CostModel::link(const MeshShape& mesh, AxisSet axes) const {
   const bool within = ranks_per_node > 1 && (axes & ~axes_within_nodes(mesh, ranks_per_node)) == 0;
   return within ? node : network;
+}
+
+double CostModel::seconds(const MeshShape& mesh, AxisSet axes, const TransferCost& sent) const {
+  double seconds = sent.seconds(link(mesh, axes));
+  if (std::isinf(two_levels_from)) return seconds;
+  const NodeGrid grid = node_grid(mesh, axes, ranks_per_node);
+  if (!grid.several()) return seconds;
+  const double saved_per_byte =
+      (1 - grid.share_between()) * (1 / network.bytes_per_second - 1 / node.bytes_per_second);
+  for (const Collective kind : {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce}) {
+    const int calls = kind == Collective::kAllReduce ? 2 : 1;  // reduces, then gathers
+    const double bytes = sent.bytes[static_cast<std::size_t>(kind)];
+    if (bytes == 0 || grid.bytes_kept_within(bytes / calls) < two_levels_from) continue;
+    seconds += calls * node.latency_seconds - bytes * saved_per_byte;
+  }
+  return seconds;
+}
+
+double CostModel::seconds_per_byte(const MeshShape& mesh, AxisSet axes) const {
+  const double direct = 1 / link(mesh, axes).bytes_per_second;
+  if (std::isinf(two_levels_from)) return direct;
+  const NodeGrid grid = node_grid(mesh, axes, ranks_per_node);
+  if (!grid.several()) return direct;
+  return grid.share_between() / network.bytes_per_second + (1 - grid.share_between()) / node.bytes_per_second;
 }
 
 CostModel cost_model(Device device, DType type, int ranks_per_node, bool tf32) {
@@ -33,6 +97,7 @@ CostModel cost_model(Device device, DType type, int ranks_per_node, bool tf32) {
   model.network = {4.5e10, kLaunch + 1e-5};
   model.node = {3.5e11, kLaunch + 5e-6};
   model.ranks_per_node = ranks_per_node;
+  model.two_levels_from = kTwoLevelsFrom;
   model.element_bytes = static_cast<double>(size_of(type));
   model.part_seconds = 2 * kLaunch;  // its message, and what puts it in its place
   model.product_seconds = kLaunch;
@@ -125,11 +190,11 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
 }
 
 double transfer_seconds(const MeshShape& mesh, const Layout& from, const Layout& to, const CostModel& model) {
-  TransferCost within, between;
+  double seconds = 0;
   for_each_step(mesh, from, to, model.element_bytes, [&](const Step& step, const TransferCost& cost) {
-    (&model.link(mesh, step.axes) == &model.node ? within : between) += cost;
+    seconds += model.seconds(mesh, step.axes, cost);
   });
-  return within.seconds(model.node) + between.seconds(model.network);
+  return seconds;
 }
 
 }  // namespace jigsaw::inline parallel

@@ -21,7 +21,9 @@ CostModel Machine::along(const MeshShape& mesh, AxisSet axes, const CostModel& m
     result.network.bytes_per_second = std::min(result.network.bytes_per_second, links[a].bytes_per_second);
     result.network.latency_seconds = std::max(result.network.latency_seconds, links[a].latency_seconds);
   }
-  result.node = result.network;
+  result.node = ranks_per_node > 1 ? node : result.network;
+  result.ranks_per_node = ranks_per_node;
+  result.two_levels_from = two_levels_from;
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "parallel/cost.h"
 #include "parallel/sharded_tensor.h"
@@ -13,9 +14,12 @@ struct Machine {
   double flops_per_second = 0;
   double memory_bytes_per_second = 0;
   std::array<Link, kMaxAxes> links{};  ///< by mesh axis; those of one rank are not used
+  Link node{};                         ///< between ranks of a node, where several share one
+  int ranks_per_node = 1;              ///< as far as known
+  double two_levels_from = std::numeric_limits<double>::infinity();  ///< see CostModel
 
-  /// The constants of transfers along these axes, wherever their ranks are: those of the slowest. Takes what
-  /// was not measured from `model`.
+  /// The constants of transfers along these axes: the network is the slowest of their links, and so are
+  /// nodes where nothing is known of them. Takes what was not measured from `model`.
   CostModel along(const MeshShape& mesh, AxisSet axes, const CostModel& model) const;
   bool operator==(const Machine&) const = default;
 };

@@ -11,7 +11,7 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
     : trace_(trace),
       mesh_(mesh),
       model_(model),
-      in_node_(axes_within_nodes(mesh, model.ranks_per_node)),
+      in_node_(ranks_in_node(mesh, model.ranks_per_node)),
       reads_(trace.values.size(), 0),
       homes_(trace.values.size()),
       always_cut_(trace.values.size()) {
@@ -262,7 +262,7 @@ double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision,
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     inputs.push_back(layout(node.inputs[i], decision.inputs[i]));
-  return node.signature.own({mesh_, inputs, axes, model_.element_bytes}).seconds(model_.link(mesh_, axes));
+  return model_.seconds(mesh_, axes, node.signature.own({mesh_, inputs, axes, model_.element_bytes}));
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
@@ -276,7 +276,7 @@ double PlanSpace::parameter_seconds(const Layout& compute) const {
     axes |= axis_bit(axis);
   }
   const double piece = static_cast<double>(compute.box(mesh_, {}).extent.count());
-  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes / model_.link(mesh_, axes).bytes_per_second;
+  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes * model_.seconds_per_byte(mesh_, axes);
 }
 
 double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
@@ -302,20 +302,27 @@ double PlanSpace::output_seconds(const Trace::Node& node, std::size_t o, const D
 
 /// What gathering a fully cut value along the axes on which `whole` holds it whole costs at least: every
 /// element of the largest piece goes to each other rank that wants it, but only once to other nodes what
-/// their ranks can pass on.
+/// their ranks can pass on: those along axes within nodes, and where it may go in two levels those along a
+/// part of an axis, or, where nodes part an axis unevenly, all of a node.
 double PlanSpace::least_gather(int v, const Placements& whole, int gathers, int messages) const {
-  double copies = 1, far_copies = 1, pieces = 1;
+  double copies = 1, nodes = 1, across = 1, pieces = 1;
+  bool evenly = true;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const int size = mesh_.size[static_cast<std::size_t>(axis)];
+    const auto a = static_cast<std::size_t>(axis);
+    const double size = mesh_.size[a];
     pieces *= size;
     if (!contains(always_cut_[static_cast<std::size_t>(v)], axis) || whole[axis].is_shard()) continue;
     copies *= size;
-    if (!contains(in_node_, axis)) far_copies *= size;
+    nodes *= size / std::max(in_node_[a], 1);
+    if (in_node_[a] < mesh_.size[a]) across *= size;
+    evenly = evenly && in_node_[a] > 0;
   }
   if (copies == 1) return 0;
-  const double piece = static_cast<double>(value(v).shape.count()) / pieces;
-  const double far = piece * (far_copies - 1) * model_.element_bytes,
-               near = piece * (copies - far_copies) * model_.element_bytes;
+  const double piece = static_cast<double>(value(v).shape.count()) / pieces * model_.element_bytes;
+  // In two levels less than all that is gathered is kept within nodes.
+  const bool levels = copies * piece >= model_.two_levels_from;
+  const double far_copies = !levels ? across : evenly ? nodes : std::max(copies / model_.ranks_per_node, 1.0);
+  const double far = piece * (far_copies - 1), near = piece * (copies - far_copies);
   return messages * (far_copies > 1 ? model_.network : model_.node).latency_seconds +
          gathers * far / model_.network.bytes_per_second + gathers * near / model_.node.bytes_per_second;
 }

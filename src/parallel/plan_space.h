@@ -82,8 +82,8 @@ class PlanSpace {
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
-  const AxisSet in_node_;
-  std::vector<int> reads_;  // by value: how often backward reads it, at most
+  const std::array<int, kMaxAxes> in_node_;  // ranks_in_node()
+  std::vector<int> reads_;                   // by value: how often backward reads it, at most
   std::vector<std::vector<ShardingRule>>
       rules_;  // by operation: without Partial inputs, in the units of neighbours
   std::vector<std::vector<Placements>> homes_;

@@ -50,7 +50,12 @@ double followed(const Product& product, const CostModel& model, int runs) {
                        model.element_bytes,
                work = product.flops() / model.flops_per_second;
   const auto lasts = [&](double share) { return std::max(share * work, model.product_seconds); };
-  if (runs == 0) return link.latency_seconds + bytes / link.bytes_per_second + lasts(1);
+  if (runs == 0) {
+    // Between GPUs of several nodes in two levels.
+    TransferCost sent;
+    sent.add(Collective::kAllGather, bytes, 1);
+    return model.seconds(product.mesh(), product.axes(), sent) + lasts(1);
+  }
   const int parts = static_cast<int>(others) * runs;
   double now = lasts(1 / product.ranks()), arrived = link.latency_seconds;
   for (int part = 0; part < parts; ++part) {

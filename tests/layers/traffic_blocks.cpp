@@ -19,7 +19,8 @@ double part(int n) {
 /// Weights gathered over `domain`, forward and backward, and their gradients scattered (Rajbhandari et al.
 /// 2020).
 Elements weights(double parameters, int p, int q) {
-  return {0, 3 * part(q) * parameters / p};
+  const double sent = 3 * part(q) * parameters / p;
+  return {0, sent, sent};
 }
 
 /// Megatron with sequence parallelism over `tensor` (Korthikanti et al. 2022): the narrow side is gathered
@@ -98,7 +99,7 @@ Elements best_channel(const Sizes& s, const MeshSizes& m) {
 /// The same with the axes exchanged.
 Elements best_token(const Sizes& s, const MeshSizes& m) {
   const Elements sent = megatron(5, s.tokens() * s.channels, token_parameters(s), m.q(), m.p());
-  return {sent.domain, sent.tensor};
+  return {sent.domain, sent.tensor, sent.tensor};
 }
 /// The heads of a rank's channels, its tokens' keys and values going round over `domain` (ring attention, Liu
 /// et al. 2023): both of them forward, both again backward, and both gradients on their way home.

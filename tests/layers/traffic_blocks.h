@@ -27,9 +27,12 @@ struct Sizes {
 /// Elements that the busiest rank sends, by the axes along which they go; along all of them counts as domain.
 struct Elements {
   double tensor = 0, domain = 0;
+  double gathered = 0;  ///< of domain: by gathers and reductions
 
   double total() const { return tensor + domain; }
-  Elements operator+(const Elements& other) const { return {tensor + other.tensor, domain + other.domain}; }
+  Elements operator+(const Elements& other) const {
+    return {tensor + other.tensor, domain + other.domain, gathered + other.gathered};
+  }
 };
 
 /// A block whose traffic is known. Closed forms (docs/traffic.md) give elements that the busiest rank sends

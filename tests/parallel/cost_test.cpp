@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 
 #include "parallel/all_to_all.h"
@@ -213,6 +214,78 @@ TEST(TransferCost, GoesByTheLinksOfItsAxes) {
   EXPECT_GT(within, 100);
   EXPECT_GT(between, 100);
   EXPECT_GT(both, 10);
+}
+
+std::vector<std::vector<int>> groups_along(const MeshShape& mesh, AxisSet axes) {
+  std::map<std::vector<int>, std::vector<int>> groups;  // by the other coordinates
+  for (int rank = 0; rank < mesh.ranks(); ++rank) {
+    const Coordinates at = mesh.coordinates(rank);
+    std::vector<int> others;
+    for (int axis = 0; axis < mesh.axes; ++axis) {
+      if (!contains(axes, axis)) others.push_back(at[static_cast<std::size_t>(axis)]);
+    }
+    groups[others].push_back(rank);
+  }
+  std::vector<std::vector<int>> all;
+  for (const auto& [others, ranks] : groups) all.push_back(ranks);
+  return all;
+}
+
+TEST(NodeGrid, OfAxesIsThatOfAllTheirGroups) {
+  RandomLayouts random(5);
+  int several = 0, missed = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const MeshShape mesh = random.mesh();
+    const int ranks_per_node = 1 + trial % 9;
+    for (AxisSet axes = 1; axes < axis_bit(mesh.axes); ++axes) {
+      const NodeGrid grid = node_grid(mesh, axes, ranks_per_node);
+      bool all = true;
+      NodeGrid first;
+      const std::vector<std::vector<int>> groups = groups_along(mesh, axes);
+      for (const std::vector<int>& ranks : groups) {
+        const NodeGrid of_group = node_grid(ranks, ranks_per_node);
+        if (&ranks == &groups.front()) first = of_group;
+        all = all && of_group == first;
+        if (grid.several()) {
+          EXPECT_EQ(of_group, grid) << trial << ", axes " << axes;
+        }
+      }
+      several += grid.several() ? 1 : 0;
+      missed += all && first.several() && !grid.several() ? 1 : 0;
+    }
+  }
+  std::printf("groups on several nodes: %d, where nodes part an axis unevenly: %d\n", several, missed);
+  EXPECT_GT(several, 300);
+  EXPECT_LT(missed, several / 10);
+}
+
+/// Four nodes of eight, of a piece a rank: 3 of the 31 that each rank sends leave the node.
+TEST(CostModel, LargeReductionsAndGathersLeaveANodeOnce) {
+  const CostModel model = cost_model(Device::kCuda, DType::kFloat32, 8);
+  const MeshShape mesh{2, {4, 8}};
+  const AxisSet all = axis_bit(0) | axis_bit(1);
+  const double network = 1 / model.network.bytes_per_second, node = 1 / model.node.bytes_per_second;
+  const auto seconds = [&](Collective kind, double bytes) {
+    TransferCost cost;
+    cost.add(kind, bytes, 1);
+    return model.seconds(mesh, all, cost);
+  };
+  const double piece = 1e6, start = model.network.latency_seconds, again = model.node.latency_seconds;
+  const double levels = 3 * piece * network + 28 * piece * node;
+  EXPECT_DOUBLE_EQ(seconds(Collective::kReduceScatter, 31 * piece), start + again + levels);
+  EXPECT_DOUBLE_EQ(seconds(Collective::kAllGather, 31 * piece), start + again + levels);
+  EXPECT_DOUBLE_EQ(seconds(Collective::kAllReduce, 62 * piece), start + 2 * (again + levels));
+  EXPECT_DOUBLE_EQ(seconds(Collective::kAllToAll, 31 * piece), start + 31 * piece * network);
+  EXPECT_DOUBLE_EQ(seconds(Collective::kExchange, 31 * piece), start + 31 * piece * network);
+  EXPECT_DOUBLE_EQ(model.seconds_per_byte(mesh, all) * 31 * piece, levels);
+  // From where 3 · 7 pieces are a MiB.
+  const double least = (1 << 20) / 21.0;
+  EXPECT_LT(seconds(Collective::kReduceScatter, 31 * least * 1.001),
+            seconds(Collective::kReduceScatter, 31 * least * 0.999));
+  EXPECT_DOUBLE_EQ(seconds(Collective::kReduceScatter, 31 * 1e4), start + 31 * 1e4 * network);
+  // Along one axis alone there is one rank on each node, or one node.
+  EXPECT_DOUBLE_EQ(model.seconds_per_byte(mesh, axis_bit(0)), network);
+  EXPECT_DOUBLE_EQ(model.seconds_per_byte(mesh, axis_bit(1)), node);
 }
 
 /// A step on processors is planned, and its products cut, as it always was: figures of runs hang on it.

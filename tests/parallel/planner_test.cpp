@@ -73,7 +73,15 @@ std::vector<CostModel> machines() {
   nodes.node = {1e10, 1e-7};
   nodes.network = {1e8, 1e-6};
   nodes.ranks_per_node = 2;
-  return {usual, slow_network, slow_start, slow_memory, nodes, cost_model(Device::kCuda, DType::kFloat32, 2)};
+  CostModel levels = nodes;  // in which all that can travels in two levels
+  levels.two_levels_from = 0;
+  return {usual,
+          slow_network,
+          slow_start,
+          slow_memory,
+          nodes,
+          levels,
+          cost_model(Device::kCuda, DType::kFloat32, 2)};
 }
 
 void expect_cheapest(const PlanBook::Entry& entry, const MeshShape& mesh, const CostModel& costs) {

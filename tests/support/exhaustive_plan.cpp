@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "support/enumerated_cost.h"
 
@@ -24,6 +26,7 @@ std::int64_t units(const Trace::Node& node, const ShardingRule& rule) {
 
 ExhaustivePlan::ExhaustivePlan(const Trace& trace, const MeshShape& mesh, const CostModel& costs)
     : trace_(trace), mesh_(mesh), costs_(costs) {
+  for (AxisSet axes = 0; axes < axis_bit(mesh.axes); ++axes) spreads_.push_back(spread(axes));
   for (const Trace::Value& v : trace.values) homes_.push_back(homes_of(v));
   for (const Trace::Node& node : trace.nodes) tables_.push_back(table_of(node));
 }
@@ -86,19 +89,54 @@ double ExhaustivePlan::piece(const Shape& global, const Placements& placements) 
   return static_cast<double>(Layout{global, placements}.box(mesh_, {}).extent.count());
 }
 
-/// That within a node unless some two ranks that differ along these axes only are on two.
-const Link& ExhaustivePlan::link(AxisSet axes) const {
+ExhaustivePlan::Spread ExhaustivePlan::spread(AxisSet axes) const {
+  std::map<std::vector<int>, std::map<int, int>> groups;  // by the other coordinates: ranks on each node
   for (int number = 0; number < mesh_.ranks(); ++number) {
-    Coordinates first = mesh_.coordinates(number);
+    const Coordinates at = mesh_.coordinates(number);
+    std::vector<int> others;
     for (int axis = 0; axis < mesh_.axes; ++axis) {
-      if (contains(axes, axis)) first[static_cast<std::size_t>(axis)] = 0;
+      if (!contains(axes, axis)) others.push_back(at[static_cast<std::size_t>(axis)]);
     }
-    int other = 0;  // the first of the rank's group
-    for (int axis = 0; axis < mesh_.axes; ++axis)
-      other = other * size(axis) + first[static_cast<std::size_t>(axis)];
-    if (number / costs_.ranks_per_node != other / costs_.ranks_per_node) return costs_.network;
+    ++groups[others][number / costs_.ranks_per_node];
   }
-  return costs_.node;
+  std::set<std::size_t> nodes;
+  std::set<int> local;
+  for (const auto& [others, on_node] : groups) {
+    nodes.insert(on_node.size());
+    for (const auto& [node, ranks] : on_node) local.insert(ranks);
+  }
+  const bool alike = nodes.size() == 1 && local.size() == 1;
+  return {static_cast<double>(*nodes.rbegin()), alike ? static_cast<double>(*local.begin()) : 0.0};
+}
+
+double ExhaustivePlan::within(const Spread& over, double bytes) {
+  if (over.nodes == 1 || over.local <= 1) return 0;
+  // Of n − 1 equal pieces those for the other nodes leave this one once.
+  const double piece = bytes / (over.nodes * over.local - 1);
+  return bytes - piece * (over.nodes - 1);
+}
+
+double ExhaustivePlan::seconds(AxisSet axes, const TransferCost& cost) const {
+  const Spread& over = spreads_[axes];
+  const Link& usual = link(over);
+  double total = cost.messages * usual.latency_seconds;
+  for (std::size_t kind = 0; kind < cost.bytes.size(); ++kind) {
+    const auto collective = static_cast<Collective>(kind);
+    double within_nodes = 0;
+    if (collective == Collective::kAllGather || collective == Collective::kReduceScatter ||
+        collective == Collective::kAllReduce) {
+      // Of an array that is reduced and gathered, each time half.
+      const int calls = collective == Collective::kAllReduce ? 2 : 1;
+      const double piece = cost.bytes[kind] / calls / std::max(over.nodes * over.local - 1, 1.0);
+      if (piece * (over.nodes - 1) * (over.local - 1) >= costs_.two_levels_from) {
+        within_nodes = within(over, cost.bytes[kind]);
+        if (within_nodes > 0) total += calls * costs_.node.latency_seconds;
+      }
+    }
+    total += within_nodes / costs_.node.bytes_per_second +
+             (cost.bytes[kind] - within_nodes) / usual.bytes_per_second;
+  }
+  return total;
 }
 
 double ExhaustivePlan::transfer(const Shape& global, const Placements& from, const Placements& to) const {
@@ -106,9 +144,10 @@ double ExhaustivePlan::transfer(const Shape& global, const Placements& from, con
   double total = 0;
   for (const Step& step : redistribution_steps(mesh_, held, {global, to})) {
     if (step.kind != Collective::kBroadcast) {
-      const Link& by = link(step.axes);
-      total += by.latency_seconds +
-               enumerated_sent(mesh_, step, held) * costs_.element_bytes / by.bytes_per_second;
+      TransferCost cost;
+      cost.add(step.kind, enumerated_sent(mesh_, step, held) * costs_.element_bytes, 1);
+      cost.messages = 1;
+      total += seconds(step.axes, cost);
     }
     held = step.to;
   }
@@ -177,7 +216,7 @@ double ExhaustivePlan::own(const Trace::Node& node, const Rules& rules) const {
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     inputs.push_back({node.signature.inputs[i], operand(rules, i)});
-  return node.signature.own({mesh_, inputs, axes, costs_.element_bytes}).seconds(link(axes));
+  return seconds(axes, node.signature.own({mesh_, inputs, axes, costs_.element_bytes}));
 }
 
 /// Local work of the rank with the largest pieces, rules' own algorithms, and parameters gathered twice and
@@ -213,7 +252,11 @@ double ExhaustivePlan::gather(const Trace::Node& node, const Rules& rules, std::
     axes |= axis_bit(axis);
   }
   const double bytes = piece(node.signature.inputs[i], operand(rules, i)) * costs_.element_bytes;
-  return 3 * bytes * (holders - 1) / holders / link(axes).bytes_per_second;
+  // All parameters of a block travel together: much at a time.
+  const double sent = 3 * bytes * (holders - 1) / holders;
+  const Spread& over = spreads_[axes];
+  const double near = std::isinf(costs_.two_levels_from) ? 0 : within(over, sent);
+  return near / costs_.node.bytes_per_second + (sent - near) / link(over).bytes_per_second;
 }
 
 /// How often backward makes an operation's result again: for each operation that saves it, and each time

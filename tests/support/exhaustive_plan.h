@@ -33,7 +33,17 @@ class ExhaustivePlan {
   std::vector<Rules> rule_combinations(const Trace::Node& node) const;
   Placements operand(const Rules& rules, std::size_t i) const;
   Placements output(const Rules& rules, std::size_t o) const;
-  const Link& link(AxisSet axes) const;
+  /// Nodes of each group of ranks that differ along these axes only, and ranks on each; 0 ranks where groups
+  /// or nodes are unlike.
+  struct Spread {
+    double nodes = 1, local = 0;
+  };
+  Spread spread(AxisSet axes) const;
+  const Link& link(const Spread& over) const { return over.nodes == 1 ? costs_.node : costs_.network; }
+  /// Of a reduction or a gather of so many bytes: those that stay within nodes where they travel in two
+  /// levels.
+  static double within(const Spread& over, double bytes);
+  double seconds(AxisSet axes, const TransferCost& cost) const;
   double piece(const Shape& global, const Placements& placements) const;
   double transfer(const Shape& global, const Placements& from, const Placements& to) const;
   double own(const Trace::Node& node, const Rules& rules) const;
@@ -50,6 +60,7 @@ class ExhaustivePlan {
   const Trace& trace_;
   const MeshShape mesh_;
   const CostModel costs_;
+  std::vector<Spread> spreads_;  // by set of axes
   std::vector<std::vector<Placements>> homes_;
   std::vector<Table> tables_;
 };

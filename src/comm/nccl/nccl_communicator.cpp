@@ -231,7 +231,7 @@ class NcclCommunicator : public Communicator {
   std::unique_ptr<Pending::Operation> start_on_device(Call call);
   std::size_t own() const { return static_cast<std::size_t>(rank()); }
   void find_nodes() {
-    grid_ = grid_of(in_job_, job_->options().ranks_per_node);
+    grid_ = node_grid(in_job_, job_->options().ranks_per_node);
     two_levels_ = TwoLevels(grid_, rank());
   }
   std::unique_ptr<NcclGroup> make_group() const {

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
+#include "comm/node_grid.h"
 
 namespace jigsaw::inline nccl {
 
@@ -24,9 +25,8 @@ struct NcclOptions {
   /// So many consecutive ranks of the communicator that is made share a node; 0 or 1: nobody knows. Equal on
   /// all ranks, as what follows is.
   int ranks_per_node = 0;
-  /// Pieces travel in two levels where a rank so sends as many bytes less out of its node: a second round of
-  /// messages and the kernel between two take some 20 µs, in which a network's link moves a MiB.
-  double two_levels_from = 1 << 20;
+  /// Pieces travel in two levels where a rank so sends as many bytes less out of its node.
+  double two_levels_from = kTwoLevelsFrom;
 };
 
 /// The ranks of `control`, with collectives that NCCL carries between their GPUs. Arrays stay on the device:
@@ -38,7 +38,7 @@ struct NcclOptions {
 /// Control values, and the names by which groups find each other, go by `control`.
 ///
 /// What leaves a node. A group that lies on N > 1 nodes, with l > 1 ranks on each that follow each other in
-/// its order (NodeGrid in nccl/two_levels.h), reduces and gathers larger pieces in two levels: where the mean
+/// its order (NodeGrid), reduces and gathers larger pieces in two levels: where the mean
 /// piece's bytes times (N − 1)(l − 1), which each rank then sends less out of its node, are two_levels_from
 /// or more. Ranks of a node sum what they have for one another's numbers on all nodes, and then send each
 /// node's sums on; uneven pieces are gathered the other way round. What a rank sends in all is as much as

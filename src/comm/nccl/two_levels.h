@@ -3,24 +3,15 @@
 #include <vector>
 
 #include "comm/call.h"
+#include "comm/node_grid.h"
 
 namespace jigsaw::inline nccl {
 
-/// A group whose ranks lie on several nodes, as many on each, and more than one: rank k · local + j is number
-/// j of node k. Any other is one node of one rank.
-struct NodeGrid {
-  int nodes = 1, local = 1;
-
-  bool several() const { return nodes > 1 && local > 1; }
-};
-/// @param ranks           of a group in its order, as numbers in the whole job.
-/// @param ranks_per_node  so many consecutive ones of the job share a node; 0 or 1: nobody knows.
-NodeGrid grid_of(const std::vector<int>& ranks, int ranks_per_node);
-
-/// The messages of one rank of such a group by which pieces are reduced or gathered in two rounds, one within
-/// nodes and one between ranks of equal number on all nodes. Every piece, or sum of a node, leaves a node
-/// once for each other node, where direct messages take it there once for each rank; all in all, as many
-/// messages and as many bytes travel as directly. `counts` are elements of the pieces by rank.
+/// The messages of one rank of a group on several nodes (NodeGrid) by which pieces are reduced or gathered in
+/// two rounds, one within nodes and one between ranks of equal number on all nodes. Every piece, or sum of a
+/// node, leaves a node once for each other node, where direct messages take it there once for each rank; all
+/// in all, as many messages and as many bytes travel as directly. `counts` are elements of the pieces by
+/// rank.
 ///
 /// To reduce: within a node each rank is sent the pieces of all ranks with its own number; their sums then
 /// travel between nodes. To gather: each rank's piece travels between nodes, and then, within nodes, the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "base/text.h"
 
@@ -44,7 +45,7 @@ class RecordCommunicator : public Communicator {
 
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
-    const Sent sent = sent_by(call, rank_, size_);
+    const Sent sent = sent_in(call);
     *sent_counter(call.kind) += sent;
     const std::size_t number = observer_ != nullptr ? observer_->started(call, label(), sent) : 0;
     Array result(host(), call.result_shape, call.send.dtype(), call.result_purpose);
@@ -74,6 +75,12 @@ class RecordCommunicator : public Communicator {
   }
 
  private:
+  Sent sent_in(const Call& call) {
+    if (call.kind != Collective::kAllToAll || call.block == 0) return sent_by(call, rank_, size_);
+    if (!of_forwarded_bytes_) of_forwarded_bytes_ = sent_to_forward(rank_, size_);
+    const auto bytes = static_cast<double>(call.block * size_of(call.send.dtype()));
+    return {of_forwarded_bytes_->messages, of_forwarded_bytes_->bytes * bytes};
+  }
   void count_control(const Call& call, const Sent& sent) {
     *sent_counter(call.kind) += sent;
     if (observer_ != nullptr) observer_->waited(observer_->started(call, label(), sent));
@@ -82,6 +89,7 @@ class RecordCommunicator : public Communicator {
   int rank_;
   int size_;
   CallObserver* observer_;
+  std::optional<Sent> of_forwarded_bytes_;  // by a call of blocks of one byte; found once
 };
 
 }  // namespace

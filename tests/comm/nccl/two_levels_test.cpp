@@ -21,7 +21,7 @@ using testing::fake_nccl::take_work;
 using Counts = std::vector<std::int64_t>;
 
 std::pair<int, int> grid(const std::vector<int>& ranks, int ranks_per_node) {
-  const NodeGrid found = grid_of(ranks, ranks_per_node);
+  const NodeGrid found = node_grid(ranks, ranks_per_node);
   return {found.nodes, found.local};
 }
 
