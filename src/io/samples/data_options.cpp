@@ -242,9 +242,10 @@ void declare_windows(Keys<DataOptions>& keys) {
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
       .changeable()
-      .idle_unless(where("validation.every").above(0))
       .doc(
-          "The validation period, or a list of periods, or slices of images, as train has; none by default.");
+          "The validation period, or a list of periods, or slices of images, as train has; none by default. "
+          "Without validations (validation.every 0) it is what predict and evaluate take, and checked all "
+          "the same.");
 }
 
 void declare_images(Keys<DataOptions>& keys) {
