@@ -96,6 +96,10 @@ TEST(PredictEnsemble, WritesOneMemberAndScoresAll) {
     EXPECT_EQ(forecast, predict("alone_of_" + number + ".nc",
                                 " --set data.member=null --input " + (folder / ("alone_" + number + ".nc"))));
     ASSERT_EQ(forecast.size(), 8 * 2 * kPoints);
+    const NetcdfReader of_member(folder / ("member_" + number + ".nc"));
+    EXPECT_EQ(of_member.values("number"), std::vector<double>{static_cast<double>(member)});
+    EXPECT_EQ(of_member.text("number", "standard_name"), "realization");
+    EXPECT_EQ(of_member.text("t2m", "coordinates"), "valid_time number");
     for (std::size_t window = 0; window < kWindows; ++window) {
       for (std::size_t i = 0; i < kPoints; ++i) {
         const double error = forecast[(window * 2 + 1) * kPoints + i] -

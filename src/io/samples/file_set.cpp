@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/field_attributes.h"
 
 namespace jigsaw::inline samples {
 
@@ -139,9 +140,11 @@ FieldDescription FileSet::describe(const Field& field) {
   Pin pin(*this, part.file);
   DataFile& file = pin.file();
   FieldDescription result;
-  for (const char* attribute : {"units", "long_name", "standard_name"}) {
-    if (const std::string text = part.variable->text(attribute); !text.empty())
-      result.texts[attribute] = text;
+  for (const auto& [attribute, text] : part.variable->texts) {
+    if (!text.empty() && is_of_field(attribute)) result.texts[attribute] = text;
+  }
+  for (const auto& [attribute, numbers] : part.variable->numbers) {
+    if (is_of_field(attribute)) result.numbers[attribute] = numbers;
   }
   result.rows = describe_coordinates(part, file, 0);
   result.columns = describe_coordinates(part, file, 1);

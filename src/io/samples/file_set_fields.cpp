@@ -71,6 +71,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     part.channel = std::max<std::int64_t>(place->channel, 0);
     part.versions = versions_of(part);
     find_members(part);
+    note_member(part);
     if (part.axes.channel >= 0) {
       // The channel's name has said which level it is.
       if (place->channel < 0) refuse_channels(part);
@@ -141,6 +142,27 @@ std::vector<std::int64_t> FileSet::all_members(const Part& part, const std::vect
   throw DataError(concat(part.variable->name, " in ", path, " has the members ", join(numbers, ", "),
                          ", and ", members_file_, " ", join(members_, ", "),
                          "; with data.member \"all\" they must be the same, each once"));
+}
+
+/// Which member states come from, where it is one.
+void FileSet::note_member(const Part& part) {
+  if (part.axes.member < 0 || part.members.size() > 1) return;
+  const std::string& name = dimension(*part.variable, part.axes.member);
+  if (members_differ_ || !noted_members_.insert({part.file, name}).second) return;
+  CoordinateDescription found = use(part.file).describe(name);
+  const std::size_t position = part.members.empty() ? 0 : static_cast<std::size_t>(part.members[0]);
+  if (position < found.values.size()) {
+    found.values = {found.values[position]};
+  } else if (selection_.member.number) {
+    found.values = {*selection_.member.number};  // members are counted where nothing says their numbers
+  } else {
+    return;
+  }
+  found.bounds.clear();
+  found.bounds_name.clear();
+  if (!std::isfinite(found.values[0])) return;
+  members_differ_ = member_ && member_->values != found.values;
+  member_ = members_differ_ ? std::nullopt : std::optional(std::move(found));
 }
 
 std::int32_t FileSet::members_of(const Field& field) const {
