@@ -65,10 +65,13 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file) 
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files_->select_prescribed(field, options_.forcing_times);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
-  if (options_.member.all && files_->member_numbers().empty()) {
-    throw DataError(concat("data.member is \"all\", and none of the variables has a dimension of members in ",
-                           paths_.front(), paths_.size() > 1 ? " and the other files" : "",
-                           " (number, realization, member or ensemble); leave data.member out"));
+  if ((options_.member.all || options_.member.number) && !files_->has_members()) {
+    const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);
+    throw ConfigError(concat("data.member is ", member,
+                             ", and none of the variables has a dimension of members in ", paths_.front(),
+                             paths_.size() > 1 ? " and the other files" : "",
+                             " (number, realization, member or ensemble); leave data.member out, or "
+                             "set it to null"));
   }
   check_shape();
   channels_ = make_channels(options_, grid().periodic);

@@ -132,6 +132,8 @@ class FileSet {
   std::int32_t members() const { return members_.empty() ? 1 : static_cast<std::int32_t>(members_.size()); }
   /// Their numbers, ascending, where all are read; none where no selected field has any.
   const std::vector<double>& member_numbers() const { return members_; }
+  /// Whether a selected field is of an ensemble, if of one member alone.
+  bool has_members() const { return !members_.empty() || !noted_members_.empty(); }
   /// The one that is read, its number as the files have it, where they have an ensemble; nothing where
   /// several are read, or files that hold one each hold different ones. Known when fields are selected.
   const std::optional<CoordinateDescription>& member() const { return member_; }

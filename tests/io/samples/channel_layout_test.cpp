@@ -297,11 +297,16 @@ TEST(Ensemble, WithoutACoordinateMembersAreCountedAndWithoutADimensionThereAreNo
     std::vector<double> plane(4);
     files.read({"t2m", {}}, at("2020-01-01T12:00"), {{0, 0}, {2, 2}}, plane);
     EXPECT_EQ(plane, std::vector<double>(4, 902));
-    const std::string refusal = message_of<Error>(
-        [&] { Dataset plain(of_all_members(fixture("packed.nc")), folder.path(), 1, communicator); });
-    EXPECT_NE(refusal.find("data.member is \"all\", and none of the variables has a dimension of members"),
-              std::string::npos)
-        << refusal;
+    for (const MemberChoice& choice : {MemberChoice{.all = true}, MemberChoice{.number = 3}}) {
+      DataOptions options = of_all_members(fixture("packed.nc"));
+      options.member = choice;
+      const std::string refusal =
+          message_of<ConfigError>([&] { Dataset plain(options, folder.path(), 1, communicator); });
+      EXPECT_NE(refusal.find(concat("data.member is ", choice.all ? "\"all\"" : "3",
+                                    ", and none of the variables has a dimension of members")),
+                std::string::npos)
+          << refusal;
+    }
   });
 }
 
