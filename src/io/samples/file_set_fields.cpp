@@ -110,7 +110,8 @@ void FileSet::find_members(Part& part) {
   const std::string& path = use(part.file).file().path();
   if (!choice.number && !choice.all) {
     throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
-                           " has ", count, " members; data.member says which one is taken, or \"all\""));
+                           " has ", count,
+                           " members; data.member (of init: --member) says which one is taken, or \"all\""));
   }
   const std::vector<double> numbers = use(part.file).member_numbers(name, count);
   if (choice.all) {
