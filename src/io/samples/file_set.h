@@ -117,6 +117,8 @@ class FileSet {
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
+  /// The file of a selected field, "a.nc" or "a.nc and 3 more files".
+  std::string where(const Field& field) const;
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
   /// Whether chunks on disk hold two selected fields together, at the same times: what reads one after the

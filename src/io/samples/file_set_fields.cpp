@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -295,7 +296,8 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   const bool last_wins = selection_.overlap == Overlap::kLast;
   std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;
-    return last_wins && a.second.part > b.second.part;
+    return last_wins &&
+           std::tie(a.second.part, a.second.position) > std::tie(b.second.part, b.second.position);
   });
   auto index = std::make_shared<TimeIndex>();
   for (const auto& [time, entry] : found) {
