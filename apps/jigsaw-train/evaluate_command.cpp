@@ -18,7 +18,11 @@ std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::s
   if (data.of_images())
     throw ConfigError(
         concat("command line: --period ", join(period, " "), " must be train or valid for images"));
-  if (!dates || dates->last < dates->first) {
+  if (dates && dates->last < dates->first) {
+    throw ConfigError(concat("command line: --period ", join(period, " "),
+                             " ends before it begins; name the earlier date first"));
+  }
+  if (!dates) {
     throw ConfigError(concat("command line: --period ", join(period, " "),
                              " must be train, valid, or two dates such as 2019-03-25 2019-03-31"));
   }

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 
@@ -27,6 +28,18 @@ std::optional<Task> task_of(const std::string& name) {
   return {};
 }
 
+MemberChoice member_of(const std::string& text) {
+  if (text.empty()) return {};
+  if (text == "all") return {.all = true};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw ConfigError(concat("command line: --member ", text,
+                             " must be the number of a member, as the files have it, or all"));
+  }
+  return {.number = number};
+}
+
 /// A new file; what cannot be written whole leaves none behind.
 void write(const std::string& output, const std::string& text) {
   try {
@@ -45,7 +58,8 @@ void write(const std::string& output, const std::string& text) {
 
 struct InitArguments {
   std::vector<std::string> files, targets;
-  std::string task;  ///< forecast, denoise, segment, map; or what the files look like
+  std::string task;    ///< forecast, denoise, segment, map; or what the files look like
+  std::string member;  ///< of an ensemble: a number or "all"; "": there is none
   std::string recipe = "unet";
   std::string output = "first.json";
 };
@@ -57,15 +71,20 @@ ExitCode run_init(const InitArguments& options) {
   std::error_code unreadable;
   if (fs::exists(fs::symlink_status(output, unreadable)))
     throw ConfigError(concat("--output ", options.output, " is there already, and is not written over"));
-  FirstOptions first{options.files, options.targets, task_of(options.task), options.task == kSegment,
+  FirstOptions first{options.files,
+                     options.targets,
+                     task_of(options.task),
+                     options.task == kSegment,
+                     member_of(options.member),
                      options.recipe};
   if (!options.targets.empty() && first.task != Task::kMap)
     throw ConfigError("--targets counts only with --task segment or map");
   first.name = output.stem().string();
   first.folder = output.has_parent_path() ? output.parent_path().string() : ".";
-  const std::string text = first_configuration(first);
+  const auto [text, notices] = first_configuration(first);
   parse<Configuration>(parse_json(text, options.output));
   write(options.output, text);
+  for (const std::string& notice : notices) print_warning(notice, 0, 1);
   const int gpus = cuda_device_count();
   const std::string several = gpus > 1 ? concat("mpirun -n ", gpus, " --bind-to none ") : "";
   std::cout << text << "\nwrote " << options.output << "; next:\n  jigsaw-train check --config "
@@ -90,6 +109,9 @@ std::function<ExitCode()> declare_init(const CommandOptions& command, const Invo
   command.add_option(
       "--targets", options->targets,
       "Files or patterns of the targets of segment and map, where they stand in files of their own");
+  command.add_option(
+      "--member", options->member,
+      "Of an ensemble: the number of the member that is taken, or all, each a series of samples");
   command.add_option("--from", options->recipe, "The model: unet (any grid), vit, swin or weathermixer")
       .one_of({"unet", "vit", "swin", "weathermixer"});
   command.add_option("--output", options->output, "The file to write; default first.json");

@@ -1,19 +1,16 @@
 #include "predict/evaluation.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 #include <set>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "predict/score_files.h"
 #include "predict/score_report.h"
 #include "samples/shared_files.h"
 #include "train/validation.h"
@@ -92,20 +89,6 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
   return std::make_unique<Climatology>(files, targets, piece, wanted);
 }
 
-std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite, const std::string& option) {
-  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite, option);
-}
-
-void write_json(const ScoreReport& report, OutputFile& output) {
-  const std::string text = json_of(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  try {
-    File(output.temporary(), O_WRONLY).write(std::as_bytes(std::span(text)), 0);
-  } catch (const FileError& error) {
-    throw DataError(error.what());
-  }
-  output.commit();
-}
-
 ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
                       const ForecastScores& scores, FileSet& files) {
   ScoreReport report;
@@ -133,22 +116,14 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
   std::vector<Region> regions;
   std::vector<std::vector<double>> weights;
-  std::unique_ptr<OutputFile> json, netcdf;
+  std::optional<ScoreFiles> files;
   std::unique_ptr<Climatology> climatology;
   together(run.world(), [&] {
     if (data.valid_windows().empty())
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
     regions = regions_of(data.grid(), options);
     weights = weights_of(regions, data, piece);
-    if (run.world().rank() == 0) {
-      json = output_at(options.json, options.overwrite, "--json");
-      const auto place = [](const std::string& path) {
-        return std::filesystem::absolute(path).lexically_normal();
-      };
-      if (json && !options.netcdf.empty() && place(options.netcdf) == place(options.json))
-        throw ConfigError(concat("command line: --json and --netcdf both name ", options.json));
-      netcdf = output_at(options.netcdf, options.overwrite, "--netcdf");
-    }
+    if (run.world().rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite);
   });
   together(run.world(), [&] { require_points(regions, weights, run.world()); });
   const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
@@ -169,8 +144,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     if (run.world().rank() != 0) return;
     const ScoreReport report = report_of(model, data, options, scores, data.files());
     for (const std::string& line : table_of(report)) log.info(line);
-    if (json) write_json(report, *json);
-    if (netcdf) write_netcdf(report, *netcdf);
+    files->write([&] { return json_of(report); },
+                 [&](const std::string& path) { write_netcdf(report, path); });
   });
   log.info(concat("scored ", data.count(Split::kValid), " forecasts of ", leads, " steps in ",
                   human_seconds(seconds.count())));

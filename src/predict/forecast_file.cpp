@@ -77,14 +77,14 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
   const Times times = times_of(contents);
   define_times(contents, times, files.calendar());
+  if (files.member()) define_member(*files.member());
   define_fields(files, contents, overlap);
   file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
-  // As an attribute of every variable CDO would warn of it.
-  file_.add_text(NetcdfOutput::kFile, "coordinates", "valid_time");
   for (const auto& [name, text] : contents.attributes)
     file_.add_text(NetcdfOutput::kFile, name.c_str(), text);
   file_.end_definitions();
   write_coordinates(contents, times);
+  if (member_variable_ >= 0) write_numbers(file_, member_variable_, files.member()->values, false);
   if (points_) write_points(files);
 }
 
@@ -117,10 +117,23 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   file_.add_text(time_variable_, "axis", "T");
   file_.add_text(valid_variable_, "standard_name", "time");
   file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
+  auxiliary_.emplace_back("valid_time");
   lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
   file_.add_text(lead_variable_, "units", "hours");
   file_.add_text(lead_variable_, "standard_name", "forecast_period");
   file_.add_text(lead_variable_, "long_name", "time since the start of the forecast");
+}
+
+/// The member of the ensemble that all forecasts are of, a scalar coordinate.
+void ForecastFile::define_member(const CoordinateDescription& member) {
+  const std::string name = file_.free_name(member.name);
+  const bool whole = std::trunc(member.values[0]) == member.values[0] && std::abs(member.values[0]) < 1e9;
+  member_variable_ =
+      file_.add_variable(name.c_str(), whole ? NetcdfOutput::Type::kInt : NetcdfOutput::Type::kDouble, {});
+  std::map<std::string, std::string> texts = member.texts;
+  texts.insert({{"standard_name", "realization"}, {"long_name", "member of the ensemble"}});
+  for (const auto& [attribute, text] : texts) file_.add_text(member_variable_, attribute.c_str(), text);
+  auxiliary_.push_back(name);
 }
 
 /// Number of the axis of these values, which is added unless it is there. Axes of one name and other values
@@ -164,16 +177,15 @@ int ForecastFile::add_of_points(const CoordinateDescription& description) {
 }
 
 void ForecastFile::define_points(const PointsDescription& described) {
-  points_ = {add_of_points(described.latitude),
-             add_of_points(described.longitude),
-             -1,
-             described.latitude.single_precision,
-             described.longitude.single_precision,
-             {{"coordinates", concat(described.latitude.name, " ", described.longitude.name)}}};
+  points_ = {.latitude = add_of_points(described.latitude),
+             .longitude = add_of_points(described.longitude),
+             .single_latitude = described.latitude.single_precision,
+             .single_longitude = described.longitude.single_precision};
+  auxiliary_.insert(auxiliary_.begin(), {described.latitude.name, described.longitude.name});
   if (described.mapping == nullptr) return;
   const FileVariable& mapping = *described.mapping;
   const std::string name = DataFile::describe(mapping).name;
-  points_->texts["grid_mapping"] = name;
+  points_->mapping_name = name;
   points_->mapping = file_.add_variable(name.c_str(), NetcdfOutput::Type::kInt, {});
   for (const auto& [attribute, text] : mapping.texts) {
     if (says_mapping(attribute)) file_.add_text(points_->mapping, attribute.c_str(), text);
@@ -220,9 +232,10 @@ void ForecastFile::define_variable(const std::string& name, const std::vector<Fi
   file_.add_chunks(variable, chunks, static_cast<std::size_t>(cache));
   file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
   for (const auto& [attribute, text] : field.texts) file_.add_text(variable, attribute.c_str(), text);
-  if (points_) {
-    for (const auto& [attribute, text] : points_->texts) file_.add_text(variable, attribute.c_str(), text);
-  }
+  for (const auto& [attribute, numbers] : field.numbers)
+    file_.add_numbers(variable, attribute.c_str(), numbers);
+  file_.add_text(variable, "coordinates", join(auxiliary_, " "));
+  if (points_ && points_->mapping >= 0) file_.add_text(variable, "grid_mapping", points_->mapping_name);
   for (const std::size_t member : members) places_[member].variable = variable;
 }
 

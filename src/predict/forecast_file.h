@@ -24,10 +24,12 @@ struct ForecastContents {
 
 /// A CF-1.10 NetCDF-4 file of forecasts in physical units: each variable is float
 /// [time, lead_time, level, latitude, longitude], without the level where it has none. `time` is when a
-/// forecast starts, `valid_time` [time, lead_time] what it is of. Latitude, longitude and levels stand as in
-/// the input, with their attributes and bounds. On a projected grid its own rows and columns are in place of
-/// latitude and longitude, which are auxiliary coordinates of each point, and the grid mapping of the input
-/// is there with its attributes. For one thread at a time.
+/// forecast starts, `valid_time` [time, lead_time] what it is of, an auxiliary coordinate of each variable;
+/// so is the member of an ensemble, a number. Variables have the attributes of the input that say what they
+/// are (files/field_attributes.h). Latitude, longitude and levels stand as in the input, with their
+/// attributes and bounds. On a projected grid its own rows and columns are in place of latitude and
+/// longitude, which are auxiliary coordinates of each point, and the grid mapping of the input is there with
+/// its attributes. For one thread at a time.
 ///
 /// Every failure is a DataError that names the file.
 class ForecastFile {
@@ -54,7 +56,7 @@ class ForecastFile {
   struct Points {
     int latitude = -1, longitude = -1, mapping = -1;
     bool single_latitude = false, single_longitude = false;
-    std::map<std::string, std::string> texts;  ///< attributes of fields that name them
+    std::string mapping_name;
   };
   struct Place {
     int variable = -1;
@@ -67,6 +69,7 @@ class ForecastFile {
 
   static Times times_of(const ForecastContents& contents);
   void define_times(const ForecastContents& contents, const Times& times, Calendar calendar);
+  void define_member(const CoordinateDescription& member);
   std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
   std::size_t add_levels(const std::vector<FieldDescription>& fields, const std::vector<std::size_t>& order);
   int add_described(const std::string& name, const CoordinateDescription& description,
@@ -82,8 +85,9 @@ class ForecastFile {
   OutputFile& output_;
   NetcdfOutput file_;
   int time_ = -1, lead_ = -1, bounds_ = -1;
-  int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1;
-  std::vector<Axis> axes_;  // rows, columns, then levels
+  int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, member_variable_ = -1;
+  std::vector<std::string> auxiliary_;  // coordinates that all variables name
+  std::vector<Axis> axes_;              // rows, columns, then levels
   std::optional<Points> points_;
   std::vector<Place> places_;
 };

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,6 +11,7 @@
 #include "predict/image_measures.h"
 #include "predict/image_report.h"
 #include "predict/image_run.h"
+#include "predict/score_files.h"
 #include "predict/surface_distance.h"
 
 namespace jigsaw::inline predict {
@@ -301,13 +301,11 @@ ImageReport report_of(const TrainedModel& model, const ImageScorer& scorer, cons
 
 void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options, Log& log) {
   Communicator& world = model.run().world();
-  std::unique_ptr<OutputFile> json, netcdf;
+  std::optional<ScoreFiles> files;
   together(world, [&] {
     if (dynamic_cast<const ImageData&>(model.run().data()).validation_parts().empty())
       throw ConfigError("command line: --period train is needed, for the configuration has no data.valid");
-    if (world.rank() != 0) return;
-    if (!options.json.empty()) json = std::make_unique<OutputFile>(options.json, options.overwrite);
-    if (!options.netcdf.empty()) netcdf = std::make_unique<OutputFile>(options.netcdf, options.overwrite);
+    if (world.rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite);
   });
   const auto before = std::chrono::steady_clock::now();
   ImageScorer scorer(model, options);
@@ -317,14 +315,8 @@ void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options,
     if (world.rank() != 0) return;
     const ImageReport report = report_of(model, scorer, options.title);
     for (const std::string& line : table_of(report)) log.info(line);
-    if (json) {
-      std::ofstream file(json->temporary());
-      file << json_of(report).dump(1) << "\n";
-      file.close();
-      if (!file) throw DataError(concat(options.json, " cannot be written"));
-      json->commit();
-    }
-    if (netcdf) write_netcdf(report, *netcdf);
+    files->write([&] { return json_of(report); },
+                 [&](const std::string& path) { write_netcdf(report, path); });
   });
   log.info(concat("scored ", scorer.parts(), " parts of images by ", scorer.windows(), " windows in ",
                   human_seconds(seconds.count())));

@@ -96,8 +96,8 @@ Json json_of(const ImageReport& report) {
   return json;
 }
 
-void write_netcdf(const ImageReport& report, OutputFile& output) {
-  NetcdfOutput file(output.temporary(), NetcdfOutput::Format::kNetcdf4);
+void write_netcdf(const ImageReport& report, const std::string& path) {
+  NetcdfOutput file(path, NetcdfOutput::Format::kNetcdf4);
   const int image = file.add_dimension("image", report.images.size());
   std::vector<int> variables;
   for (const ImageMeasure& measure : report.measures) {
@@ -116,7 +116,6 @@ void write_netcdf(const ImageReport& report, OutputFile& output) {
   file.end_definitions();
   for (std::size_t i = 0; i < variables.size(); ++i) file.write(variables[i], report.measures[i].values);
   file.close();
-  output.commit();
 }
 
 }  // namespace jigsaw::inline predict

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "config/json.h"
-#include "predict/output_file.h"
 
 namespace jigsaw::inline predict {
 
@@ -35,6 +34,6 @@ std::vector<std::string> table_of(const ImageReport& report);
 /// of classes {"labels": {"dice": {"1": {"mean": …, "images": […]}}}}; null where there is no number.
 Json json_of(const ImageReport& report);
 /// "density_psnr" [image], "labels_dice_1" [image]; NaN where there is no number. @throws DataError
-void write_netcdf(const ImageReport& report, OutputFile& output);
+void write_netcdf(const ImageReport& report, const std::string& path);
 
 }  // namespace jigsaw::inline predict

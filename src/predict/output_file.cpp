@@ -36,15 +36,41 @@ OutputFile::~OutputFile() {
   if (!fs::is_directory(fs::symlink_status(temporary_, ignored))) fs::remove(temporary_, ignored);
 }
 
+std::int64_t OutputFile::sync() const {
+  File file(temporary_, O_RDWR);
+  file.sync();
+  return file.size();
+}
+
+void OutputFile::rename() const {
+  rename_path(temporary_, path_);
+}
+
+void OutputFile::sync_name() const {
+  sync_folder(fs::absolute(path_).parent_path().string());
+}
+
 std::int64_t OutputFile::commit() {
   try {
-    File file(temporary_, O_RDWR);
-    file.sync();
-    const std::int64_t bytes = file.size();
-    rename_path(temporary_, path_);
-    sync_folder(fs::absolute(path_).parent_path().string());
+    const std::int64_t bytes = sync();
+    rename();
+    sync_name();
     return bytes;
   } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
+void commit_together(std::vector<OutputFile*> files) {
+  std::erase(files, nullptr);
+  std::size_t renamed = 0;
+  try {
+    for (const OutputFile* file : files) file->sync();
+    for (; renamed < files.size(); ++renamed) files[renamed]->rename();
+    for (const OutputFile* file : files) file->sync_name();
+  } catch (const FileError& error) {
+    std::error_code ignored;
+    for (std::size_t i = 0; i < renamed; ++i) fs::remove(files[i]->path(), ignored);
     throw DataError(error.what());
   }
 }

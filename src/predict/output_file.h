@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace jigsaw::inline predict {
 
@@ -24,7 +25,16 @@ class OutputFile {
   std::int64_t commit();
 
  private:
+  friend void commit_together(std::vector<OutputFile*> files);
+  std::int64_t sync() const;
+  void rename() const;
+  void sync_name() const;
+
   std::string path_, temporary_;
 };
+
+/// The same of several, null ones passed over: where one cannot be written whole or renamed, none of them
+/// stays.
+void commit_together(std::vector<OutputFile*> files);
 
 }  // namespace jigsaw::inline predict

@@ -60,7 +60,12 @@ Region parse_region(const std::string& text) {
   }
   const bool whole =
       sign != std::string::npos && sign > 0 && limits.size() == 4 && std::ranges::count(text, ',') == 3;
-  if (!whole || limits[0] >= limits[1]) {
+  if (whole && limits[0] >= limits[1]) {
+    throw ConfigError(concat("command line: --region ", text,
+                             " is NAME=SOUTH,NORTH,WEST,EAST, and its south ", limits[0],
+                             " is not south of its north ", limits[1]));
+  }
+  if (!whole) {
     throw ConfigError(concat("command line: --region ", text,
                              " must be NAME=SOUTH,NORTH,WEST,EAST in degrees, as europe=35,75,-12.5,42.5"));
   }

@@ -205,9 +205,8 @@ class ScoreFile {
 
 }  // namespace
 
-void write_netcdf(const ScoreReport& report, OutputFile& output) {
-  ScoreFile(report, output.temporary()).write();
-  output.commit();
+void write_netcdf(const ScoreReport& report, const std::string& path) {
+  ScoreFile(report, path).write();
 }
 
 }  // namespace jigsaw::inline predict

@@ -4,7 +4,6 @@
 
 #include "config/json.h"
 #include "predict/forecast_scores.h"
-#include "predict/output_file.h"
 
 namespace jigsaw::inline predict {
 
@@ -25,6 +24,6 @@ std::vector<std::string> table_of(const ScoreReport& report);
 Json json_of(const ScoreReport& report);
 /// CF-1.10: "t2m_rmse" [region, lead_time], …, "t2m_power" [lead_time, wave_number] and "t2m_power_truth";
 /// NaN where there is no number. @throws DataError
-void write_netcdf(const ScoreReport& report, OutputFile& output);
+void write_netcdf(const ScoreReport& report, const std::string& path);
 
 }  // namespace jigsaw::inline predict

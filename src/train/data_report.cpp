@@ -213,6 +213,10 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
   }
   if (every > 0 && valid == 0)
     report.lines.push_back("no validation runs, for data.valid names no data for it");
+  if (every == 0 && valid > 0) {
+    report.lines.push_back(
+        "no validation runs, for validation.every is 0: data.valid is for predict and evaluate");
+  }
   return report;
 }
 

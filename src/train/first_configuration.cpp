@@ -32,25 +32,30 @@ bool has_fields_in_time(const std::string& path) {
 
 }  // namespace
 
-std::string first_configuration(const FirstOptions& options) {
+FirstConfiguration first_configuration(const FirstOptions& options) {
   const std::vector<std::string> paths = expand_patterns(options.files, ".");
   for (const Dimensions dimensions : {Dimensions::kByName, Dimensions::kByNumber})
     probe_files(paths, dimensions, External::kRefused);
-  if (options.task && *options.task != Task::kForecast) return first_images(options, paths, *options.task);
+  const auto of_images = [&](Task task) {
+    if (options.member.all || options.member.number)
+      throw ConfigError(concat("--member counts only for forecasts, and ", paths.front(), " holds images"));
+    return first_images(options, paths, task);
+  };
+  if (options.task && *options.task != Task::kForecast) return of_images(*options.task);
   bool fields = false;
   std::string why;
   try {
-    FileSet files(paths);
+    FileSet files(paths, {.member = options.member});
     const std::vector<VariableSummary> catalogue = files.catalogue();
     fields = std::any_of(catalogue.begin(), catalogue.end(),
                          [](const VariableSummary& variable) { return variable.times.size() > 1; });
-    if (fields) return first_forecast(options, paths, files);
+    if (fields) return {first_forecast(options, paths, files), {}};
     why = "no variable on latitude and longitude has more than one time";
   } catch (const DataError& error) {
     if (fields || options.task || has_fields_in_time(paths.front())) throw;
   }
   if (options.task) throw DataError(concat(paths.front(), ": ", why));
-  return first_images(options, paths, Task::kDenoise);
+  return of_images(Task::kDenoise);
 }
 
 }  // namespace jigsaw::inline train

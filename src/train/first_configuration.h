@@ -13,9 +13,15 @@ struct FirstOptions {
   std::vector<std::string> targets;  ///< patterns; empty: the files hold the targets of kMap, too
   std::optional<Task> task;          ///< nothing: forecasts where variables have times, else denoising
   bool segment = false;              ///< of kMap: targets must be labels
+  MemberChoice member;               ///< of an ensemble of forecasts
   std::string model = "unet";        ///< "unet", "vit", "swin" or "weathermixer"
   std::string name = "first";        ///< of the run
   std::string folder = ".";          ///< of the configuration, from which the files in it are named
+};
+
+struct FirstConfiguration {
+  std::string text;
+  std::vector<std::string> notices;  ///< what was chosen among several, to be said
 };
 
 /// Looks at data files and writes a commented configuration (JSON with comments) that trains on them:
@@ -23,7 +29,7 @@ struct FirstOptions {
 /// touch, and a model whose patches and levels fit the grid. Comments say what was assumed.
 ///
 /// @throws DataError    for files that hold no field or image.
-/// @throws ConfigError  for a model whose patches do not fit the grid.
-std::string first_configuration(const FirstOptions& options);
+/// @throws ConfigError  for a model whose patches do not fit the grid, or a member where there are none.
+FirstConfiguration first_configuration(const FirstOptions& options);
 
 }  // namespace jigsaw::inline train

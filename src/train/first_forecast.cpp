@@ -117,6 +117,11 @@ std::string first_forecast(const FirstOptions& options, const std::vector<std::s
   for (const VariableSummary& variable : chosen.predicted)
     files.select({variable.name, variable.levels.empty() ? std::nullopt : std::optional(variable.levels[0])},
                  true);
+  const MemberChoice& member = options.member;
+  if ((member.all || member.number) && !files.has_members()) {
+    throw ConfigError(concat("--member counts only for ensembles, and ", first.name, " in ", paths.front(),
+                             " has no dimension of members (number, realization, member or ensemble)"));
+  }
   const Shape space = files.grid().shape();
   const std::vector<Time>& times = first.times;
   const Calendar calendar = files.calendar();
@@ -147,6 +152,12 @@ std::string first_forecast(const FirstOptions& options, const std::vector<std::s
   if (!left_out.empty()) data.say(concat("left out, for they have other times: ", join(left_out, ", ")));
   if (!constant.empty()) data.add("static", quoted_list(constant), "known and constant in time");
   data.add("forcings", quoted_list(forcings), "known of every place and time");
+  if (member.all) {
+    data.add("member", quoted("all"),
+             concat("of the ensemble: ", join(files.member_numbers(), ", "), ", each a series of samples"));
+  } else if (member.number) {
+    data.add("member", concat(*member.number), "of the ensemble; \"all\": each is a series of samples");
+  }
   data.add("input_hours", concat("[", -lead, ", 0]"),
            concat("hours that the model sees; the files have a field every ", hours, " h"));
   data.add("lead_hours", concat(lead), "hours ahead that it predicts");

@@ -22,7 +22,8 @@ namespace {
 struct ImageSet {
   std::vector<std::string> paths;
   std::string name;
-  Shape shape;  ///< in the first file
+  Shape shape;                      ///< in the first file
+  std::vector<std::string> others;  ///< of the first file, which would do as well
 };
 
 bool is_image(const FileVariable& variable) {
@@ -51,15 +52,41 @@ bool lies_on(const Shape& target, const Shape& image, bool channels_first) {
          all == (channels_first ? points(image, 1, rank) : points(image, 0, rank - 1));
 }
 
-/// The largest of the data sets of a file that `suits`; null for none.
+/// The largest of the data sets of the first file that `suits`; nothing where none does.
 template <typename Suits>
-const FileVariable* largest(const VariableFile& file, const Suits& suits) {
+std::optional<ImageSet> largest(const VariableFile& file, const std::vector<std::string>& paths,
+                                const Suits& suits) {
   const FileVariable* found = nullptr;
+  std::vector<std::string> names;
   for (const FileVariable& variable : file.variables()) {
     if (!is_image(variable) || !suits(variable)) continue;
+    names.push_back(variable.name);
     if (found == nullptr || variable.shape.count() > found->shape.count()) found = &variable;
   }
-  return found;
+  if (found == nullptr) return std::nullopt;
+  std::erase(names, found->name);
+  return ImageSet{paths, found->name, found->shape, std::move(names)};
+}
+
+/// Of several data sets that one is taken.
+/// @param key   of the configuration that names it.
+/// @param what  all of them are.
+void note_choice(const ImageSet& chosen, const std::string& key, const std::string& what,
+                 std::vector<std::string>& notices) {
+  constexpr std::size_t kMostNamed = 8;
+  if (chosen.others.empty()) return;
+  std::vector<std::string> named(
+      chosen.others.begin(),
+      chosen.others.begin() + static_cast<std::ptrdiff_t>(std::min(chosen.others.size(), kMostNamed)));
+  if (chosen.others.size() > kMostNamed)
+    named.push_back(concat("and ", chosen.others.size() - kMostNamed, " more"));
+  const std::string own = chosen.name.substr(chosen.name.rfind('/') + 1);
+  const bool in_groups = own != chosen.name && std::ranges::all_of(chosen.others, [&](const auto& other) {
+                           return other.ends_with("/" + own);
+                         });
+  notices.push_back(concat(key, " takes ", chosen.name, ", the largest of ", chosen.others.size() + 1, " ",
+                           what, " in ", chosen.paths.front(), "; name another there (", join(named, ", "),
+                           ")", in_groups ? concat(", or \"*/", own, "\" for that of each group") : ""));
 }
 
 std::unique_ptr<VariableFile> open_images(const std::string& path) {
@@ -68,35 +95,35 @@ std::unique_ptr<VariableFile> open_images(const std::string& path) {
 
 ImageSet find_targets(const FirstOptions& options, const std::vector<std::string>& paths) {
   const bool own_files = !options.targets.empty();
-  std::vector<std::string> where = own_files ? expand_patterns(options.targets, ".") : paths;
+  const std::vector<std::string> where = own_files ? expand_patterns(options.targets, ".") : paths;
   if (own_files) probe_files(where, Dimensions::kByNumber, External::kRefused);
   if (where.size() != paths.size()) {
     throw DataError(concat("--data names ", paths.size(), " files and --targets ", where.size(),
                            "; each image must have its target, in the order of names"));
   }
   const auto file = open_images(where.front());
-  const FileVariable* const found = largest(*file, [&](const FileVariable& variable) {
+  std::optional<ImageSet> found = largest(*file, where, [&](const FileVariable& variable) {
     return own_files || is_named_like_a_target(variable.name);
   });
-  if (found == nullptr) {
+  if (!found) {
     throw DataError(concat(where.front(),
                            own_files
                                ? " holds no targets: numbers of 2 to 5 dimensions"
                                : " holds no targets: no data set has label, mask, seg, target or truth in "
                                  "its name; name them in data.targets, or files of their own in --targets"));
   }
-  return {std::move(where), found->name, found->shape};
+  return *std::move(found);
 }
 
 /// @param targets  null where the task has none.
 ImageSet find_images(const std::vector<std::string>& paths, const ImageSet* targets) {
   const auto file = open_images(paths.front());
-  const FileVariable* const found = largest(*file, [&](const FileVariable& variable) {
+  std::optional<ImageSet> found = largest(*file, paths, [&](const FileVariable& variable) {
     if (targets == nullptr) return !is_named_like_a_target(variable.name);
     const bool itself = targets->paths == paths && variable.name == targets->name;
     return !itself && lies_on(targets->shape, variable.shape, has_channels_first(*file));
   });
-  if (found != nullptr) return {paths, found->name, found->shape};
+  if (found) return *std::move(found);
   if (targets != nullptr)
     throw DataError(concat(paths.front(), " holds no image with the extents ", targets->shape,
                            " of the targets ", targets->name, " in ", targets->paths.front()));
@@ -208,11 +235,15 @@ std::string target_text(const FirstOptions& options, const ImageSet& targets, co
 
 }  // namespace
 
-std::string first_images(const FirstOptions& options, const std::vector<std::string>& paths, Task task) {
+FirstConfiguration first_images(const FirstOptions& options, const std::vector<std::string>& paths,
+                                Task task) {
   std::optional<ImageSet> targets;
   if (task == Task::kMap) targets = find_targets(options, paths);
   const ImageSet* const pointed = targets ? &*targets : nullptr;
   const ImageSet images = find_images(paths, pointed);
+  std::vector<std::string> notices;
+  note_choice(images, "data.variables", "images", notices);
+  if (targets) note_choice(*targets, "data.targets", "targets", notices);
   const std::vector<std::string> dims = dims_of(images, pointed);
   const auto [count, least] = extents_of(images, dims);
   const std::int64_t classes = options.segment ? classes_of(*targets) : 0;
@@ -268,9 +299,11 @@ std::string first_images(const FirstOptions& options, const std::vector<std::str
            whole ? "images, by number" : concat("parts of the one image, along its ", cut));
   data.add("valid", range(train, along - 1));
   const char* const what = task == Task::kDenoise ? "Denoising " : classes > 0 ? "Segmenting " : "Mapping ";
-  return whole_text(
-      options, concat(what, images.name, " of ", paths.size(), paths.size() == 1 ? " file." : " files."),
-      data, crop, {}, channels, classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})");
+  const std::string title =
+      concat(what, images.name, " of ", paths.size(), paths.size() == 1 ? " file." : " files.");
+  return {whole_text(options, title, data, crop, {}, channels,
+                     classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})"),
+          std::move(notices)};
 }
 
 }  // namespace jigsaw::inline train

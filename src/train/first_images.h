@@ -8,6 +8,7 @@ namespace jigsaw::inline train {
 
 /// What first_configuration() writes for images and volumes.
 /// @param paths  of the files.
-std::string first_images(const FirstOptions& options, const std::vector<std::string>& paths, Task task);
+FirstConfiguration first_images(const FirstOptions& options, const std::vector<std::string>& paths,
+                                Task task);
 
 }  // namespace jigsaw::inline train

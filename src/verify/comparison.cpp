@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::inline verify {
@@ -15,7 +16,7 @@ void Apart::keep_worse(const Apart& other) {
     if (std::isnan(a.difference)) return HUGE_VAL;
     return a.difference > 0 ? a.difference / std::max(a.tolerance, 1e-300) : 0.0;
   };
-  if (badness(other) >= badness(*this)) *this = other;
+  if (other.of > of || (other.of == of && badness(other) >= badness(*this))) *this = other;
 }
 
 namespace {
@@ -108,11 +109,14 @@ struct Three {
   std::vector<double> tested, reference, perturbed;
 
   /// @param least  what counts as nothing.
-  Apart apart(double relative, double least) const {
+  /// @param instead  what it is measured by where the reference is zero everywhere; 0: absolutely.
+  Apart apart(double relative, double least, double instead) const {
     const double size = norm(reference), noise = distance(perturbed, reference);
-    const double unit = std::max(size, 1e-300);
-    return {distance(tested, reference) / unit,
-            (std::max(relative * size, Tolerances::kNoiseFactor * noise) + least) / unit};
+    const double apart = distance(tested, reference);
+    if (size == 0 && apart == 0) return {0, 0, tested.empty() ? Apart::Of::kNothing : Apart::Of::kZeros};
+    const double unit = size > 0 ? size : instead > 0 ? instead : 1;
+    return {apart / unit, (std::max(relative * size, Tolerances::kNoiseFactor * noise) + least) / unit,
+            Apart::Of::kValues};
   }
   /// Only these elements.
   void keep(const std::vector<bool>& mask) {
@@ -158,7 +162,7 @@ class Comparer {
     const double tested = runs_.tested->steps[step].loss, reference = runs_.reference->steps[step].loss,
                  perturbed = runs_.perturbed->steps[step].loss;
     const Three three{{tested}, {reference}, {perturbed}};
-    const Apart apart = three.apart(tolerances_.of_loss(), 0);
+    const Apart apart = three.apart(tolerances_.of_loss(), 0, 0);
     result_.losses.push_back({tested, reference, apart});
     return apart.within() ? "" : "the loss";
   }
@@ -185,8 +189,8 @@ class Comparer {
       Three update = gather(step, parameter, &RecordedStep::updates);
       if (world_.rank() != 0) continue;
       ComparedParameter& compared = result_.parameters[p];
-      const Apart of_gradient =
-          gradient.apart(tolerances_.of_gradient(parameter.terms), 4 * tolerances_.sum_rounding * total);
+      const Apart of_gradient = gradient.apart(tolerances_.of_gradient(parameter.terms),
+                                               4 * tolerances_.sum_rounding * total, total);
       compared.gradient.keep_worse(of_gradient);
       if (failure.empty() && !of_gradient.within()) failure = "the gradient of " + parameter.name;
       choose(gradient, masks_[p]);
@@ -194,9 +198,9 @@ class Comparer {
       const auto kept = static_cast<double>(update.tested.size()),
                  all = static_cast<double>(std::max<std::size_t>(masks_[p].size(), 1));
       compared.compared = std::min(compared.compared, kept / all);
-      const Apart of_update = update.apart(tolerances_.of_gradient(parameter.terms), 0);
-      if (kept > 0) compared.update.keep_worse(of_update);
-      if (failure.empty() && kept > 0 && !of_update.within()) failure = "the update of " + parameter.name;
+      const Apart of_update = update.apart(tolerances_.of_gradient(parameter.terms), 0, 0);
+      compared.update.keep_worse(of_update);
+      if (failure.empty() && !of_update.within()) failure = "the update of " + parameter.name;
     }
     return failure;
   }
@@ -247,6 +251,19 @@ std::string line(const char* format, auto... values) {
   return text;
 }
 
+/// Difference and tolerance, in two columns.
+std::string columns(const Apart& apart) {
+  switch (apart.of) {
+    case Apart::Of::kNothing:
+      return line("%9s %9s", "-", "-");
+    case Apart::Of::kZeros:
+      return line("%9s %9s", "all zero", "-");
+    case Apart::Of::kValues:
+      return line("%9.1e %9.1e", apart.difference, apart.tolerance);
+  }
+  fail("unknown comparison");
+}
+
 }  // namespace
 
 Comparison compare(Communicator& world, const ComparedRuns& runs, Precision precision) {
@@ -264,9 +281,16 @@ std::string Comparison::to_text() const {
   text += line("%-48s %9s %9s   %9s %9s %9s\n", "parameter (worst of all steps)", "gradient", "tolerance",
                "update", "tolerance", "compared");
   for (const ComparedParameter& each : parameters) {
-    text += line("%-48s %9.1e %9.1e   %9.1e %9.1e %8.1f%%%s\n", each.name.c_str(), each.gradient.difference,
-                 each.gradient.tolerance, each.update.difference, each.update.tolerance, 100 * each.compared,
+    text += line("%-48s %s   %s %8.1f%%%s\n", each.name.c_str(), columns(each.gradient).c_str(),
+                 columns(each.update).c_str(), 100 * each.compared,
                  each.gradient.within() && each.update.within() ? "" : "  DIFFERS");
+  }
+  const auto zeros = std::ranges::count_if(
+      parameters, [](const ComparedParameter& each) { return each.gradient.of == Apart::Of::kZeros; });
+  if (zeros > 0) {
+    text += concat("all zero: ", zeros, " of ", parameters.size(), " gradients are zero everywhere on both ",
+                   "meshes, in every step: equal, and no proof of what comes behind them; with more --steps ",
+                   "they may have values\n");
   }
   return text;
 }

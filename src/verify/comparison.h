@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,10 +9,18 @@ namespace jigsaw::inline verify {
 
 /// ‖a − b‖ / ‖b‖ of something, and how much is right.
 struct Apart {
+  enum class Of : std::uint8_t {
+    kNothing,  ///< nothing was compared
+    kZeros,    ///< a and b are zero everywhere: equal, without a size that a difference would be part of
+    kValues
+  };
+
   double difference = 0, tolerance = 0;
+  Of of = Of::kNothing;
   /// Not where the difference is no number.
   bool within() const { return difference <= tolerance; }
-  /// Keeps the one that comes nearest to its tolerance, or exceeds it most.
+  /// Keeps the one that comes nearest to its tolerance, or exceeds it most; of zeros or nothing only where
+  /// the other is, too.
   void keep_worse(const Apart& other);
 };
 

@@ -111,6 +111,18 @@ TEST_F(CheckTest, WarnsOfPeriodsThatAreHardlyMeant) {
   EXPECT_NE(idle.err.find("warning: checkpoint.keep has no effect"), std::string::npos) << idle.err;
 }
 
+/// predict and evaluate take it: it is not said to do nothing, and what is wrong with it is one sentence.
+TEST_F(CheckTest, ChecksTheValidationPeriodOfARunWithoutValidations) {
+  const std::string never = arguments() + "--set validation.every=0 --set 'data.valid=";
+  const Outcome wrong = run(1, never + "[\"2090-01-01\",\"2090-01-02\"]'");
+  expect_one_error(wrong, 3, "data.valid (2090-01-01 to 2090-01-02) holds no window");
+  EXPECT_EQ(wrong.err.find("warning"), std::string::npos) << wrong.err;
+  const Outcome right = run(1, never + valid_ + "'");
+  EXPECT_EQ(right.exit_code, 0) << right.err;
+  EXPECT_EQ(right.err.find("no effect"), std::string::npos) << right.err;
+  EXPECT_NE(right.out.find("no validation runs, for validation.every is 0"), std::string::npos) << right.out;
+}
+
 TEST_F(CheckTest, FindsThatTheOutputCannotBeWritten) {
   folder_.write("file", "");
   expect_one_error(run(2, arguments() + "--set output=" + (folder_ / "file/run")), 2,

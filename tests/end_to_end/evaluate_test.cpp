@@ -378,7 +378,7 @@ TEST_F(Evaluate, WrongInputIsOneSentence) {
     EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
   };
   check("--period yesterday", 2, "--period yesterday must be train, valid, or two dates");
-  check("--period 2021-02-10 2021-02-01", 2, "must be train, valid, or two dates");
+  check("--period 2021-02-10 2021-02-01", 2, "--period 2021-02-10 2021-02-01 ends before it begins");
   check("--period 1999-01-01 1999-01-02", 3, "--period (1999-01-01");
   check("--region nowhere", 2, "--region nowhere must be NAME=SOUTH,NORTH,WEST,EAST");
   check("--region tropics=1,2,3,4", 2, "name of another region");

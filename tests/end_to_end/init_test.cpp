@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "end_to_end/command.h"
+#include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
 namespace {
@@ -116,6 +117,79 @@ TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
   // Of so few times a fifth holds no window.
   write_fields(folder_ / "short.nc", false, 12);
   expect_runs("--data " + quoted(folder_ / "short.nc"), "1");
+}
+
+/// t2m of members 3, 4 and 7 at 30 times.
+void write_ensemble(const std::string& path) {
+  testing::NetcdfWriter file(path);
+  const int number = file.dimension("number", 3), time = file.dimension("time", 30),
+            lat = file.dimension("latitude", 8), lon = file.dimension("longitude", 12);
+  const int numbers = file.variable("number", NC_INT, {number}),
+            times = file.variable("time", NC_DOUBLE, {time}),
+            lats = file.variable("latitude", NC_DOUBLE, {lat}),
+            lons = file.variable("longitude", NC_DOUBLE, {lon}),
+            t2m = file.variable("t2m", NC_FLOAT, {number, time, lat, lon});
+  file.text(times, "units", "hours since 2020-01-01");
+  file.text(lats, "units", "degrees_north");
+  file.text(lons, "units", "degrees_east");
+  file.end();
+  std::vector<double> hours, rows, columns, values;
+  for (int i = 0; i < 30; ++i) hours.push_back(6 * i);
+  for (int i = 0; i < 8; ++i) rows.push_back(50 - 5 * i);
+  for (int i = 0; i < 12; ++i) columns.push_back(5 * i);
+  for (int i = 0; i < 3 * 30 * 96; ++i) values.push_back(std::sin(0.7 * i));
+  file.put(numbers, std::vector<double>{3, 4, 7});
+  file.put(times, hours);
+  file.put(lats, rows);
+  file.put(lons, columns);
+  file.put(t2m, values);
+}
+
+TEST_F(InitTest, TakesAMemberOfAnEnsembleOrAll) {
+  write_ensemble(folder_ / "ensemble.nc");
+  const std::string data = "--data " + quoted(folder_ / "ensemble.nc"),
+                    init = "init --output " + quoted(folder_ / "first.json") + " ";
+  expect_error(run(1, init + data), 3, "data.member (of init: --member) says which one is taken");
+  expect_error(run(1, init + data + " --member some"), 2, "--member some must be the number of a member");
+  expect_error(run(1, init + data + " --member 5"), 3, "has the members 3, 4, 7");
+  expect_runs(data + " --member 4", "1");
+  expect_text({R"("member": 4)"});
+  expect_runs(data + " --member all", "0.3");
+  expect_text({R"("member": "all")", "of the ensemble: 3, 4, 7"});
+  write_fields(folder_ / "fields.nc");
+  fs::remove(folder_ / "first.json");
+  expect_error(run(1, init + "--data " + quoted(folder_ / "fields.nc") + " --member 4"), 2,
+               "--member counts only for ensembles, and t2m in ");
+  const std::string volume = testing::source_dir() + "/tests/io/fixtures/images/volume.h5";
+  expect_error(run(1, init + "--member 4 --data " + quoted(volume)), 2, "--member counts only for forecasts");
+}
+
+/// Images of three groups, of which one is larger.
+TEST_F(InitTest, SaysWhichOfSeveralImagesItTakes) {
+  {
+    testing::NetcdfWriter file(folder_ / "groups.h5");
+    for (const char* name : {"left", "middle", "right"}) {
+      const int group = file.group(name);
+      const std::size_t depth = name == "middle"s ? 12 : 10;
+      const int z = file.dimension("z", depth, group), y = file.dimension("y", 9, group),
+                x = file.dimension("x", 10, group),
+                image = file.variable("image", NC_FLOAT, {z, y, x}, group);
+      std::vector<double> values;
+      for (std::size_t i = 0; i < depth * 90; ++i) values.push_back(std::sin(0.3 * static_cast<double>(i)));
+      file.put(image, values, group);
+    }
+  }
+  const Outcome outcome =
+      run(1, "init --output " + quoted(folder_ / "first.json") + " --data " + quoted(folder_ / "groups.h5"));
+  expect_ok(outcome);
+  EXPECT_NE(
+      outcome.err.find("warning: data.variables takes middle/image, the largest of 3 images in " +
+                       folder_ / "groups.h5" +
+                       "; name another there (left/image, right/image), or \"*/image\" for that of each "
+                       "group\n"),
+      std::string::npos)
+      << outcome.err;
+  expect_text({R"("variables": ["middle/image"])"});
 }
 
 TEST_F(InitTest, WritesImagesThatRun) {

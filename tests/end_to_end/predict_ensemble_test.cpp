@@ -96,6 +96,10 @@ TEST(PredictEnsemble, WritesOneMemberAndScoresAll) {
     EXPECT_EQ(forecast, predict("alone_of_" + number + ".nc",
                                 " --set data.member=null --input " + (folder / ("alone_" + number + ".nc"))));
     ASSERT_EQ(forecast.size(), 8 * 2 * kPoints);
+    const NetcdfReader of_member(folder / ("member_" + number + ".nc"));
+    EXPECT_EQ(of_member.values("number"), std::vector<double>{static_cast<double>(member)});
+    EXPECT_EQ(of_member.text("number", "standard_name"), "realization");
+    EXPECT_EQ(of_member.text("t2m", "coordinates"), "valid_time number");
     for (std::size_t window = 0; window < kWindows; ++window) {
       for (std::size_t i = 0; i < kPoints; ++i) {
         const double error = forecast[(window * 2 + 1) * kPoints + i] -
@@ -114,10 +118,16 @@ TEST(PredictEnsemble, WritesOneMemberAndScoresAll) {
   EXPECT_NEAR(all.at("rmse").at(1).get<double>() / std::sqrt(squares / count), 1, 1e-5);
   EXPECT_TRUE(all.at("acc").at(1).is_number()) << "the climatology is of all members";
 
-  outcome = run(1, "check " + with_config + "--set 'data.files=[\"" + (folder / "alone_3.nc") + "\"]'");
-  EXPECT_EQ(outcome.exit_code, 3);
-  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
-  EXPECT_NE(outcome.errors()[0].find("none of the variables has a dimension of members"), std::string::npos);
+  for (const char* member : {"\"all\"", "3"}) {
+    outcome = run(1, "check " + with_config + "--set 'data.files=[\"" + (folder / "alone_3.nc") +
+                         "\"]' --set 'data.member=" + member + "'");
+    EXPECT_EQ(outcome.exit_code, 2);
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(std::string("data.member is ") + member +
+                                       ", and none of the variables has a dimension of members"),
+              std::string::npos)
+        << outcome.err;
+  }
 }
 
 }  // namespace predict_ensemble_test

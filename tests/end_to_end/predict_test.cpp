@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <sstream>
 
 #include "end_to_end/trained_forecasts.h"
 
@@ -218,6 +219,7 @@ TEST_F(Predict, IsReadByXarrayAndCdo) {
       "'); assert d.t2m.dims == ('time', 'lead_time', 'latitude', 'longitude'), d.t2m.dims; "
       "assert d.time.values[1] == numpy.datetime64('2021-02-03T12:00'); "
       "assert d.lead_time.values[3] == numpy.timedelta64(24, 'h'); "
+      "assert 'valid_time' in d.t2m.coords and 'valid_time' not in d.data_vars, d; "
       "assert d.valid_time.values[1, 3] == numpy.datetime64('2021-02-04T12:00'); "
       "assert 150 < float(d.t2m.min()) < float(d.t2m.max()) < 400; assert d.t2m.units == 'K'";
   int tools = 0;
@@ -232,7 +234,13 @@ TEST_F(Predict, IsReadByXarrayAndCdo) {
     for (const char* part :
          {"t2m", "u10", "72x37", "2021-02-02 00:00:00", "2021-02-03 12:00:00", "lead_time"})
       EXPECT_NE(info.find(part), std::string::npos) << part << " is not in\n" << info;
-    EXPECT_EQ(info.find("arning"), std::string::npos) << info;
+    // As a coordinate along two times CF has what CDO has no place for; it goes on without.
+    std::istringstream lines(info);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_TRUE(line.find("arning") == std::string::npos ||
+                  line.find("variable valid_time can't be assigned") != std::string::npos)
+          << info;
+    }
     ++tools;
   }
   if (tools < 2)

@@ -108,7 +108,7 @@ TEST_F(Projected, ForecastsHaveThePlacesOfTheirPoints) {
   const NetcdfReader one(path("one.nc")), two(path("two.nc"));
   for (const NetcdfReader* file : {&one, &two}) {
     EXPECT_EQ(file->extents("T2"), (std::vector<std::size_t>{1, 2, kRows, kColumns}));
-    EXPECT_EQ(file->text("T2", "coordinates"), "XLAT XLONG");
+    EXPECT_EQ(file->text("T2", "coordinates"), "XLAT XLONG valid_time");
     const std::vector<double> north = file->values("XLAT"), east = file->values("XLONG");
     ASSERT_EQ(north.size(), kPoints);
     for (std::size_t i = 0; i < kPoints; ++i) {

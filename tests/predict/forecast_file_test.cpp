@@ -12,6 +12,7 @@
 #include "files/io_lock.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
+#include "predict/score_files.h"
 #include "support/netcdf_reader.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
@@ -103,7 +104,8 @@ TEST_F(ForecastFileTest, SaysWhatCfAsksFor) {
   const NetcdfReader file(path), input(fixture("packed.nc"));
   EXPECT_EQ(file.text("", "Conventions"), "CF-1.10");
   EXPECT_EQ(file.text("", "title"), "a test");
-  EXPECT_EQ(file.text("", "coordinates"), "valid_time");
+  EXPECT_EQ(file.text("", "coordinates"), "");
+  for (const char* name : {"t2m", "t"}) EXPECT_EQ(file.text(name, "coordinates"), "valid_time") << name;
   EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "latitude", "longitude"}));
   EXPECT_EQ(file.dimensions("t"),
             (std::vector<std::string>{"time", "lead_time", "pressure_level", "latitude", "longitude"}));
@@ -165,6 +167,32 @@ TEST_F(ForecastFileTest, ReplacesOnlyWhatItMay) {
   EXPECT_THROW(OutputFile("/dev/null", true), ConfigError);
   EXPECT_THROW(OutputFile(folder_.path(), true), ConfigError);
   EXPECT_THROW(OutputFile(folder_.path() + "/no/such/folder.nc", false), ConfigError);
+}
+
+/// Scores as JSON and as NetCDF: both or neither.
+TEST_F(ForecastFileTest, TwoFilesOfScoresStayTogetherOrNotAtAll) {
+  const std::string json = folder_.path() + "/scores.json", netcdf = folder_.path() + "/scores.nc";
+  const auto number = [] { return Json{{"rmse", 1.5}}; };
+  const auto whole = [](const std::string& path) { testing::put_text(path, "scores"); };
+  EXPECT_THROW(ScoreFiles(json, folder_.path() + "/./scores.json", false), ConfigError);
+  {
+    ScoreFiles files(json, netcdf, false);
+    EXPECT_THROW(files.write(number, [](const std::string&) { throw DataError("the disk is full"); }),
+                 DataError);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  {
+    ScoreFiles files(json, netcdf, false);
+    std::filesystem::create_directories(netcdf + "/in the way");
+    EXPECT_THROW(files.write(number, whole), DataError);
+  }
+  EXPECT_FALSE(std::filesystem::exists(json));
+  std::filesystem::remove_all(netcdf);
+  ScoreFiles(json, netcdf, false).write(number, whole);
+  EXPECT_EQ(testing::text_of(json), "{\n \"rmse\": 1.5\n}\n");
+  EXPECT_EQ(testing::text_of(netcdf), "scores");
+  ScoreFiles("", netcdf, true).write(number, [](const std::string& path) { testing::put_text(path, "new"); });
+  EXPECT_EQ(testing::text_of(netcdf), "new");
 }
 
 /// A link, or a pipe that would be waited for, of the name under which it is written.
@@ -328,7 +356,7 @@ TEST(ForecastFile, KeepsTheCoordinatesOfAProjection) {
   for (const std::string& path : {whole, part}) {
     const NetcdfReader file(path);
     EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "y", "x"}));
-    EXPECT_EQ(file.text("t2m", "coordinates"), "lat lon");
+    EXPECT_EQ(file.text("t2m", "coordinates"), "lat lon valid_time");
     EXPECT_EQ(file.text("t2m", "grid_mapping"), "crs");
     EXPECT_EQ(file.text("x", "units"), "km");
     EXPECT_EQ(file.text("y", "standard_name"), "projection_y_coordinate");
@@ -394,12 +422,110 @@ TEST(ForecastFile, AProjectionMayStandInAGroup) {
     write_nothing_of(files, path);
     const NetcdfReader file(path);
     EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "y", "x"}));
-    EXPECT_EQ(file.text("t2m", "coordinates"), "lat lon");
+    EXPECT_EQ(file.text("t2m", "coordinates"), "lat lon valid_time");
     EXPECT_EQ(file.text("t2m", "grid_mapping"), "crs");
     EXPECT_EQ(file.text("crs", "grid_mapping_name"), "lambert_conformal_conic");
     EXPECT_EQ(file.text("y", "units"), "km");
     EXPECT_EQ(file.values("lat"), of_points(latitude_at, 1, 1));
   }
+}
+
+/// What says what a field is holds of forecasts, too; how the file keeps it, and what belongs to it there,
+/// does not.
+TEST(ForecastFile, KeepsTheAttributesThatSayWhatAFieldIs) {
+  const TemporaryFolder folder;
+  const std::string input = folder.path() + "/in.nc", path = folder.path() + "/out.nc";
+  {
+    testing::NetcdfWriter file(input);
+    const int time = file.dimension("time", 1), lat = file.dimension("lat", 2),
+              lon = file.dimension("lon", 3);
+    const int times = file.variable("time", NC_DOUBLE, {time}), lats = file.variable("lat", NC_DOUBLE, {lat}),
+              lons = file.variable("lon", NC_DOUBLE, {lon}),
+              t2m = file.variable("t2m", NC_SHORT, {time, lat, lon});
+    file.text(times, "units", "hours since 1970-01-01");
+    file.text(lats, "units", "degrees_north");
+    file.text(lons, "units", "degrees_east");
+    file.text(t2m, "units", "K");
+    file.text(t2m, "cell_methods", "area: mean");
+    file.text(t2m, "comment", "at the height of a head");
+    file.text(t2m, "GRIB_shortName", "2t");
+    file.numbers(t2m, "flag_values", {1, 2, 4});
+    // Of the file, or of how it keeps the numbers.
+    file.number(t2m, "scale_factor", NC_DOUBLE, 0.01);
+    file.number(t2m, "add_offset", NC_DOUBLE, 273);
+    file.number(t2m, "_FillValue", NC_SHORT, -32767);
+    file.number(t2m, "missing_value", NC_SHORT, -32767);
+    file.number(t2m, "valid_max", NC_SHORT, 32000);
+    for (const char* name : {"coordinates", "cell_measures", "ancillary_variables", "grid_mapping"})
+      file.text(t2m, name, "area: elsewhere");
+    file.text(t2m, "GRIB_gridType", "regular_ll");
+    file.text(t2m, "history", std::string(5000, 'h'));
+    file.end();
+    file.put(times, std::vector<double>{0});
+    file.put(lats, std::vector<double>{10, 20});
+    file.put(lons, std::vector<double>{0, 5, 10});
+  }
+  FileSet files({input});
+  write_nothing_of(files, path);
+  const NetcdfReader file(path);
+  EXPECT_EQ(file.text("t2m", "units"), "K");
+  EXPECT_EQ(file.text("t2m", "cell_methods"), "area: mean");
+  EXPECT_EQ(file.text("t2m", "comment"), "at the height of a head");
+  EXPECT_EQ(file.text("t2m", "GRIB_shortName"), "2t");
+  std::vector<double> flags(3);
+  EXPECT_EQ(nc_get_att_double(file.id(), file.variable("t2m"), "flag_values", flags.data()), NC_NOERR);
+  EXPECT_EQ(flags, (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(file.number("t2m", "_FillValue"), NC_FILL_FLOAT);
+  EXPECT_EQ(file.text("t2m", "coordinates"), "valid_time");
+  int attributes = 0;
+  ASSERT_EQ(nc_inq_varnatts(file.id(), file.variable("t2m"), &attributes), NC_NOERR);
+  EXPECT_EQ(attributes, 7)
+      << "units, cell_methods, comment, GRIB_shortName, flag_values, _FillValue, coordinates";
+}
+
+/// A scalar coordinate, with the name and attributes of the input's dimension.
+TEST(ForecastFile, SaysWhichMemberOfAnEnsembleItIs) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& name, const std::vector<double>& numbers, bool counted) {
+    testing::NetcdfWriter file(folder.path() + "/" + name);
+    const int time = file.dimension("time", 1), number = file.dimension("number", numbers.size()),
+              lat = file.dimension("lat", 2), lon = file.dimension("lon", 3);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              members = counted ? -1 : file.variable("number", NC_INT, {number}),
+              lats = file.variable("lat", NC_DOUBLE, {lat}), lons = file.variable("lon", NC_DOUBLE, {lon});
+    file.variable("t2m", NC_FLOAT, {number, time, lat, lon});
+    file.text(times, "units", "hours since 1970-01-01");
+    if (!counted) file.text(members, "long_name", "ensemble member numerical id");
+    file.text(lats, "units", "degrees_north");
+    file.text(lons, "units", "degrees_east");
+    file.end();
+    file.put(times, std::vector<double>{numbers[0]});
+    if (!counted) file.put(members, numbers);
+    file.put(lats, std::vector<double>{10, 20});
+    file.put(lons, std::vector<double>{0, 5, 10});
+    return folder.path() + "/" + name;
+  };
+  const std::string three = write("three.nc", {3, 5, 7}, false), one = write("one.nc", {4}, false),
+                    other = write("other.nc", {6}, false), counted = write("counted.nc", {0, 1}, true);
+  const auto written = [&](const std::vector<std::string>& paths, std::optional<double> member) {
+    FileSet files(paths, {.member = {member}});
+    std::filesystem::remove(folder.path() + "/out.nc");
+    write_nothing_of(files, folder.path() + "/out.nc");
+    return folder.path() + "/out.nc";
+  };
+  {
+    const NetcdfReader file(written({three}, 5));
+    EXPECT_TRUE(file.dimensions("number").empty());
+    EXPECT_EQ(file.values("number"), std::vector<double>{5});
+    EXPECT_EQ(file.text("number", "standard_name"), "realization");
+    EXPECT_EQ(file.text("number", "long_name"), "ensemble member numerical id");
+    EXPECT_EQ(file.text("t2m", "coordinates"), "valid_time number");
+  }
+  EXPECT_EQ(NetcdfReader(written({one}, {})).values("number"), std::vector<double>{4}) << "it has no other";
+  EXPECT_EQ(NetcdfReader(written({counted}, 1)).values("number"), std::vector<double>{1});
+  const NetcdfReader mixed(written({one, other}, {}));
+  EXPECT_FALSE(mixed.has("number")) << "some states are of one member, some of another";
+  EXPECT_EQ(mixed.text("t2m", "coordinates"), "valid_time");
 }
 
 /// WRF has places of points alone, known by their names.
@@ -427,7 +553,7 @@ TEST(ForecastFile, RowsAndColumnsMayHaveNoCoordinates) {
             (std::vector<std::string>{"time", "lead_time", "south_north", "west_east"}));
   EXPECT_FALSE(file.has("south_north"));
   EXPECT_FALSE(file.has("west_east"));
-  EXPECT_EQ(file.text("t2m", "coordinates"), "XLAT XLONG");
+  EXPECT_EQ(file.text("t2m", "coordinates"), "XLAT XLONG valid_time");
   EXPECT_EQ(file.text("t2m", "grid_mapping"), "");
   EXPECT_EQ(file.text("XLAT", "units"), "degrees_north");
   EXPECT_EQ(file.text("XLONG", "standard_name"), "longitude");

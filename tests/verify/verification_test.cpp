@@ -249,6 +249,36 @@ TEST_F(VerificationTest, TheWorstOfAllStepsIsTold) {
   EXPECT_GE(three, two);
 }
 
+/// Behind a decoder of zeros nothing has a gradient in the first step: no difference is a part of that.
+TEST_F(VerificationTest, GradientsOfZeroAreSaidToBeEqual) {
+  const Configuration config = configuration(R"({"domain": [2, 1]})", R"({"model": {"zero_decoder": true}})");
+  VerifyOptions options;
+  options.steps = 1;
+  const Verification first = verified(2, config, options);
+  EXPECT_TRUE(first.passed) << first.report;
+  std::istringstream lines(first.report);
+  int zeros = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, rest;
+    words >> name;
+    std::getline(words >> std::ws, rest);
+    if (!name.starts_with("encoder.")) continue;
+    EXPECT_EQ(rest, "all zero         -           -         -      0.0%") << line;
+    zeros += 1;
+  }
+  EXPECT_GT(zeros, 0) << first.report;
+  EXPECT_NE(first.report.find(" gradients are zero everywhere on both meshes"), std::string::npos)
+      << first.report;
+  EXPECT_EQ(first.report.find("e+"), first.report.find("e+00")) << "a tolerance of nothing\n" << first.report;
+  options.steps = 3;
+  const Verification later = verified(2, config, options);
+  EXPECT_TRUE(later.passed) << later.report;
+  EXPECT_EQ(later.report.find("all zero"), std::string::npos)
+      << "the decoder has values from the second step on\n"
+      << later.report;
+}
+
 TEST_F(VerificationTest, AnotherMeshCanBeTheOneToEqual) {
   VerifyOptions options;
   options.against = MeshOptions{2, {1, 2}, 1};

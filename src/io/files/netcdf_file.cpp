@@ -229,17 +229,18 @@ FileVariable NetcdfFile::read_variable(const Group& group, int id) {
   // One that cannot be read stays in the list, and says so when it is asked for.
   if (!variable.fault.empty()) return variable;
   for (const std::string& attribute : attributes()) read_attribute(group.id, variable, attribute);
-  if (is_grid_mapping(variable)) read_all_attributes(group.id, variable);
+  read_other_attributes(group.id, variable);
   return variable;
 }
 
-void NetcdfFile::read_all_attributes(int group, FileVariable& variable) {
+void NetcdfFile::read_other_attributes(int group, FileVariable& variable) {
   int count = 0;
   check(nc_inq_varnatts(group, variable.id, &count), variable.name);
   for (int number = 0; number < count; ++number) {
     char name[NC_MAX_NAME + 1] = {};
     std::size_t length = 0;
     check(nc_inq_attname(group, variable.id, number, name), variable.name);
+    if (!is_read(variable, name)) continue;
     check(nc_inq_attlen(group, variable.id, name, &length), variable.name);
     if (length <= kLongestAttribute) read_attribute(group, variable, name);
   }

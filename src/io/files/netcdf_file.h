@@ -71,7 +71,7 @@ class NetcdfFile : public VariableFile {
   void read_group(Group group);
   FileVariable read_variable(const Group& group, int id);
   void read_attribute(int group, FileVariable& variable, const std::string& attribute);
-  void read_all_attributes(int group, FileVariable& variable);
+  void read_other_attributes(int group, FileVariable& variable);
   std::vector<std::string> read_characters(const FileVariable& variable) const;
   /// The number of the group that a variable is in.
   int group_of(const FileVariable& variable) const;

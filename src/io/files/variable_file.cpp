@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "files/chunk_cache.h"
+#include "files/field_attributes.h"
 #include "files/geographic_units.h"
 #include "files/grib.h"
 #include "files/hdf5_file.h"
@@ -281,8 +282,10 @@ const std::vector<std::string>& VariableFile::attributes() {
   return names;
 }
 
-bool VariableFile::is_grid_mapping(const FileVariable& variable) {
-  return !variable.text("grid_mapping_name").empty();
+bool VariableFile::is_read(const FileVariable& variable, const std::string& attribute) {
+  if (!variable.text("grid_mapping_name").empty()) return true;
+  if (!variable.numeric() || variable.shape.rank() < 2) return false;
+  return variable.texts.size() + variable.numbers.size() < kMostFieldAttributes && is_of_field(attribute);
 }
 
 const FileVariable* VariableFile::find(const std::string& name) const {

@@ -105,9 +105,10 @@ class VariableFile {
 
   /// The attributes that are looked for.
   static const std::vector<std::string>& attributes();
-  /// Whether a variable says by its attributes how a projection's points lie on the earth, as CF has it. All
-  /// of its attributes are read that are no longer than kLongestAttribute.
-  static bool is_grid_mapping(const FileVariable& variable);
+  /// Whether an attribute beside those is read, where it is no longer than kLongestAttribute: of a variable
+  /// that says how a projection's points lie on the earth, as CF has it, each; of one that may be a field
+  /// those that say what it is.
+  static bool is_read(const FileVariable& variable, const std::string& attribute);
   /// An attribute that is there and empty, or of a type that is not understood.
   static void add_unknown(FileVariable& variable, const std::string& attribute);
   /// Bytes of the file when this object was made.

@@ -403,11 +403,10 @@ void ZarrStore::add_attributes(FileVariable& variable, const Json& given) const 
   if (!given.is_object()) return;
   for (const std::string& attribute : attributes())
     add_attribute(variable, attribute, given.value(attribute, Json()));
-  if (is_grid_mapping(variable)) {
-    for (const auto& [attribute, value] : given.items()) {
-      if (!value.is_string() || value.get_ref<const std::string&>().size() <= kLongestAttribute)
-        add_attribute(variable, attribute, value);
-    }
+  for (const auto& [attribute, value] : given.items()) {
+    if (!is_read(variable, attribute)) continue;
+    if (!value.is_string() || value.get_ref<const std::string&>().size() <= kLongestAttribute)
+      add_attribute(variable, attribute, value);
   }
   for (const char* attribute : {"_FillValue", "missing_value"}) {
     const std::string text = variable.text(attribute);

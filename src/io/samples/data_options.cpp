@@ -183,7 +183,7 @@ void declare_selection(Keys<DataOptions>& keys) {
            {"first", Overlap::kFirst, "The first of them in the order of their names wins."},
            {"last", Overlap::kLast, "The last wins."}})
       .counts_where(of_forecasts())
-      .doc("What holds where several files have a field at the same time.");
+      .doc("What holds where several files have a field at the same time, or one file twice.");
   keys.add("masks", &DataOptions::masks)
       .counts_where(of_forecasts())
       .doc(
@@ -242,9 +242,10 @@ void declare_windows(Keys<DataOptions>& keys) {
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
       .changeable()
-      .idle_unless(where("validation.every").above(0))
       .doc(
-          "The validation period, or a list of periods, or slices of images, as train has; none by default.");
+          "The validation period, or a list of periods, or slices of images, as train has; none by default. "
+          "Without validations (validation.every 0) it is what predict and evaluate take, and checked all "
+          "the same.");
 }
 
 void declare_images(Keys<DataOptions>& keys) {
@@ -431,19 +432,30 @@ void declare(Keys<VariableOptions>& keys) {
           "data.files. In the order of their names they hold the same images.");
 }
 
+void check_ends(const RegionOptions& region, const Place& at) {
+  const std::vector<double>&latitude = region.latitude, &longitude = region.longitude;
+  if (!latitude.empty() && latitude[0] > latitude[1]) {
+    at.error("latitude", concat("must be [] or [south, north], and ", latitude[0], " is north of ",
+                                latitude[1], "; write [", latitude[1], ", ", latitude[0], "]"));
+  }
+  for (const auto& [key, ends] : {std::pair{"latitude", &latitude}, std::pair{"longitude", &longitude}}) {
+    if (ends->empty() || (*ends)[0] != (*ends)[1]) continue;
+    at.error(key, concat("must be [] or two ends that differ, and both are ", (*ends)[0]));
+  }
+}
+
 void declare(Keys<RegionOptions>& keys) {
   keys.add("latitude", &RegionOptions::latitude)
       .range(-90, 90)
       .doc("Southern and northern end in degrees, both included; [] for all.")
-      .must("be [] or [south, north]",
-            [](const auto& ends) { return has_ends(ends) && (ends.empty() || ends[0] < ends[1]); });
+      .must("be [] or [south, north]", has_ends);
   keys.add("longitude", &RegionOptions::longitude)
       .range(-360, 360)
       .doc(
           "Western and eastern end in degrees east, both included and in any convention, from the first "
           "eastward to the second: [-10, 20], [350, 20] and [170, -170] are possible; [] for all.")
-      .must("be [] or [west, east]",
-            [](const auto& ends) { return has_ends(ends) && (ends.empty() || ends[0] != ends[1]); });
+      .must("be [] or [west, east]", has_ends);
+  keys.check(check_ends);
 }
 
 void declare(Keys<DataOptions>& keys) {

@@ -44,8 +44,11 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
         cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
-  together(communicator,
-           [&] { check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours); });
+  together(communicator, [&] {
+    naming_statistics(use.statistics ? nullptr : file, [&] {
+      check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
+    });
+  });
 }
 
 FileSelection file_selection(const DataOptions& options, const std::string& metadata) {
@@ -65,10 +68,13 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file) 
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files_->select_prescribed(field, options_.forcing_times);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
-  if (options_.member.all && files_->member_numbers().empty()) {
-    throw DataError(concat("data.member is \"all\", and none of the variables has a dimension of members in ",
-                           paths_.front(), paths_.size() > 1 ? " and the other files" : "",
-                           " (number, realization, member or ensemble); leave data.member out"));
+  if ((options_.member.all || options_.member.number) && !files_->has_members()) {
+    const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);
+    throw ConfigError(concat("data.member is ", member,
+                             ", and none of the variables has a dimension of members in ", paths_.front(),
+                             paths_.size() > 1 ? " and the other files" : "",
+                             " (number, realization, member or ensemble); leave data.member out, or "
+                             "set it to null"));
   }
   check_shape();
   channels_ = make_channels(options_, grid().periodic);
@@ -115,17 +121,50 @@ std::vector<Time> Dataset::input_times() const {
   return times;
 }
 
-std::function<bool(Time)> Dataset::has_prescribed() const {
+std::vector<Field> Dataset::prescribed() const {
   std::vector<Field> fields = fields_of(channels_.inputs, Role::kPrescribed);
   if (!rim_.empty()) {
     const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrognostic);
     fields.insert(fields.end(), given.begin(), given.end());
   }
+  return fields;
+}
+
+std::function<bool(Time)> Dataset::has_prescribed() const {
+  const std::vector<Field> fields = prescribed();
   if (fields.empty()) return {};
   return [this, fields](Time time) {
     return std::all_of(fields.begin(), fields.end(),
                        [&](const Field& field) { return files_->has(field, time); });
   };
+}
+
+std::function<std::string(Time)> Dataset::why_not_prescribed() const {
+  return [this, fields = prescribed()](Time time) {
+    const auto lacking = std::ranges::find_if(fields, [&](const Field& f) { return !files_->has(f, time); });
+    return lacking == fields.end() ? std::string() : why_not(*lacking, time);
+  };
+}
+
+/// Why a field is not there at a time, where it is, and which key would change that.
+std::string Dataset::why_not(const Field& field, Time time) const {
+  const auto text = [&](Time t) { return format_time(t, files_->calendar()); };
+  const std::vector<Time>& times = files_->times(field);
+  const std::string there =
+      times.empty()
+          ? "at no time"
+          : concat("at ", times.size(), times.size() == 1 ? " time, " : " times from ", text(times.front()),
+                   times.size() == 1 ? "" : concat(" to ", text(times.back())));
+  std::string what =
+      concat(field.name(), " is in ", files_->where(field), " ", there, ", not at ", text(time));
+  const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrescribed);
+  if (std::ranges::find(given, field) == given.end()) return what;
+  const bool between = !times.empty() && times.front() < time && time < times.back();
+  if (options_.forcing_times == Between::kNothing && between) {
+    return what +
+           ", and data.forcing_times is \"exact\"; \"latest\" or \"linear\" gives it between its times";
+  }
+  return what + "; data.forcing_variables must be there at time 0 and at all leads";
 }
 
 void Dataset::find_all_windows(int rollout, const DataUse& use) {
@@ -134,7 +173,8 @@ void Dataset::find_all_windows(int rollout, const DataUse& use) {
   for (const Channel& channel : channels_.targets)
     targets = common_times(targets, files_->times(channel.field));
   const Calendar calendar = files_->calendar();
-  WindowRule rule{options_.input_hours, options_.lead_hours, rollout, has_prescribed(), rollout};
+  WindowRule rule{options_.input_hours, options_.lead_hours, rollout, has_prescribed(), rollout,
+                  why_not_prescribed()};
   if (use.train) {
     train_windows_ = of_each_member(find_windows(
         inputs, targets, rule, periods_of(options_.train, calendar, "data.train"), "data.train", calendar));
@@ -154,20 +194,18 @@ std::vector<Time> Dataset::of_each_member(const std::vector<Time>& windows) cons
 std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std::string& key,
                                   int leads) const {
   const std::vector<Time> inputs = input_times();
-  return find_windows(inputs, inputs, {options_.input_hours, options_.lead_hours, 0, has_prescribed(), leads},
-                      periods, key, files_->calendar());
+  return find_windows(
+      inputs, inputs,
+      {options_.input_hours, options_.lead_hours, 0, has_prescribed(), leads, why_not_prescribed()}, periods,
+      key, files_->calendar());
 }
 
 void Dataset::require_inputs(Time start, int leads) const {
   const auto text = [&](Time time) { return format_time(time, files_->calendar()); };
   const auto check = [&](const Field& field, Time time) {
     if (files_->has(field, time)) return;
-    const std::vector<Time>& times = files_->times(field);
-    throw DataError(concat("a forecast from ", text(start), " needs ", field.name(), " at ", text(time),
-                           ", which the files do not hold; they have it at ",
-                           times.empty() ? "no time"
-                                         : concat(times.size(), " times from ", text(times.front()), " to ",
-                                                  text(times.back()))));
+    throw DataError(concat("a forecast from ", text(start), " needs ", field.name(), " at ", text(time), ": ",
+                           why_not(field, time)));
   };
   const Time lead = options_.lead_hours * kHour;
   for (const Channel& channel : channels_.inputs) {

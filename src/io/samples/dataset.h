@@ -75,6 +75,9 @@ class Dataset : public SampleSource {
   std::vector<Time> input_times() const;
   /// Whether the files have what is needed at all leads of a forecast; null where nothing is.
   std::function<bool(Time)> has_prescribed() const;
+  std::vector<Field> prescribed() const;
+  std::function<std::string(Time)> why_not_prescribed() const;
+  std::string why_not(const Field& field, Time time) const;
   std::vector<Time> of_each_member(const std::vector<Time>& windows) const;
   void find_all_windows(int rollout, const DataUse& use);
 

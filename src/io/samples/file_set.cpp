@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/field_attributes.h"
 
 namespace jigsaw::inline samples {
 
@@ -103,6 +104,13 @@ const FileSet::Series& FileSet::series(const Field& field) const {
   return found->second;
 }
 
+std::string FileSet::where(const Field& field) const {
+  const std::vector<Part>& parts = series(field).parts;
+  const std::string& first = files_[static_cast<std::size_t>(parts.front().file)]->file().path();
+  if (parts.size() == 1) return first;
+  return concat(first, " and ", parts.size() - 1, parts.size() == 2 ? " more file" : " more files");
+}
+
 bool FileSet::has(const Field& field, Time time) const {
   const Series& source = series(field);
   const std::vector<Time>& times = source.index->times;
@@ -139,9 +147,11 @@ FieldDescription FileSet::describe(const Field& field) {
   Pin pin(*this, part.file);
   DataFile& file = pin.file();
   FieldDescription result;
-  for (const char* attribute : {"units", "long_name", "standard_name"}) {
-    if (const std::string text = part.variable->text(attribute); !text.empty())
-      result.texts[attribute] = text;
+  for (const auto& [attribute, text] : part.variable->texts) {
+    if (!text.empty() && is_of_field(attribute)) result.texts[attribute] = text;
+  }
+  for (const auto& [attribute, numbers] : part.variable->numbers) {
+    if (is_of_field(attribute)) result.numbers[attribute] = numbers;
   }
   result.rows = describe_coordinates(part, file, 0);
   result.columns = describe_coordinates(part, file, 1);
@@ -386,6 +396,12 @@ void FileSet::check_others(const Field& field, const Series& source, Moment mome
     const auto found = std::lower_bound(source.index->times.begin(), source.index->times.end(), time);
     const TimeIndex::Entry& first =
         source.index->entries[static_cast<std::size_t>(found - source.index->times.begin())];
+    if (first.part == entry->second.part) {
+      throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " stands twice in ",
+                             use(part.file).file().path(), ", at ", first.position, " and ",
+                             entry->second.position, " along time, with other values; say by data.overlap ",
+                             "whether the \"first\" or the \"last\" counts, or write the file with one"));
+    }
     throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " has other values in ",
                            use(part.file).file().path(), " than in ",
                            use(source.parts[static_cast<std::size_t>(first.part)].file).file().path(),

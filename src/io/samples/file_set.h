@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -43,7 +44,9 @@ struct FileSelection {
 
 /// What the files say of a field, for files that are written.
 struct FieldDescription {
-  std::map<std::string, std::string> texts;  ///< units, long_name, standard_name, as far as they are given
+  /// Attributes of its variable that say what it is: units, long_name, standard_name, cell_methods, …
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::vector<double>> numbers;
   /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
   /// are the file's own.
   CoordinateDescription rows, columns;
@@ -114,6 +117,8 @@ class FileSet {
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
+  /// The file of a selected field, "a.nc" or "a.nc and 3 more files".
+  std::string where(const Field& field) const;
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
   /// Whether chunks on disk hold two selected fields together, at the same times: what reads one after the
@@ -129,6 +134,11 @@ class FileSet {
   std::int32_t members() const { return members_.empty() ? 1 : static_cast<std::int32_t>(members_.size()); }
   /// Their numbers, ascending, where all are read; none where no selected field has any.
   const std::vector<double>& member_numbers() const { return members_; }
+  /// Whether a selected field is of an ensemble, if of one member alone.
+  bool has_members() const { return !members_.empty() || !noted_members_.empty(); }
+  /// The one that is read, its number as the files have it, where they have an ensemble; nothing where
+  /// several are read, or files that hold one each hold different ones. Known when fields are selected.
+  const std::optional<CoordinateDescription>& member() const { return member_; }
   /// How many have states of their own of a selected field: members() or 1.
   std::int32_t members_of(const Field& field) const;
 
@@ -212,6 +222,7 @@ class FileSet {
   bool find_level(const Field& field, Part& part);
   void find_members(Part& part);
   std::vector<std::int64_t> all_members(const Part& part, const std::vector<double>& numbers);
+  void note_member(const Part& part);
   static Box slab_of(const Part& part, std::int64_t time, std::int32_t member);
   int dimension_of(const Part& part, const std::string& name);
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
@@ -266,6 +277,9 @@ class FileSet {
   std::optional<Places> places_;
   std::vector<double> members_;  ///< their numbers, where all are read
   std::string members_file_;
+  std::set<std::pair<int, std::string>> noted_members_;  ///< file and dimension
+  std::optional<CoordinateDescription> member_;
+  bool members_differ_ = false;
   std::optional<Calendar> calendar_;
   std::string calendar_file_;
   std::map<std::tuple<int, std::string, std::string>, std::array<std::shared_ptr<const AxisMap>, 2>>

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -71,6 +72,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     part.channel = std::max<std::int64_t>(place->channel, 0);
     part.versions = versions_of(part);
     find_members(part);
+    note_member(part);
     if (part.axes.channel >= 0) {
       // The channel's name has said which level it is.
       if (place->channel < 0) refuse_channels(part);
@@ -109,7 +111,8 @@ void FileSet::find_members(Part& part) {
   const std::string& path = use(part.file).file().path();
   if (!choice.number && !choice.all) {
     throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
-                           " has ", count, " members; data.member says which one is taken, or \"all\""));
+                           " has ", count,
+                           " members; data.member (of init: --member) says which one is taken, or \"all\""));
   }
   const std::vector<double> numbers = use(part.file).member_numbers(name, count);
   if (choice.all) {
@@ -141,6 +144,27 @@ std::vector<std::int64_t> FileSet::all_members(const Part& part, const std::vect
   throw DataError(concat(part.variable->name, " in ", path, " has the members ", join(numbers, ", "),
                          ", and ", members_file_, " ", join(members_, ", "),
                          "; with data.member \"all\" they must be the same, each once"));
+}
+
+/// Which member states come from, where it is one.
+void FileSet::note_member(const Part& part) {
+  if (part.axes.member < 0 || part.members.size() > 1) return;
+  const std::string& name = dimension(*part.variable, part.axes.member);
+  if (members_differ_ || !noted_members_.insert({part.file, name}).second) return;
+  CoordinateDescription found = use(part.file).describe(name);
+  const std::size_t position = part.members.empty() ? 0 : static_cast<std::size_t>(part.members[0]);
+  if (position < found.values.size()) {
+    found.values = {found.values[position]};
+  } else if (selection_.member.number) {
+    found.values = {*selection_.member.number};  // members are counted where nothing says their numbers
+  } else {
+    return;
+  }
+  found.bounds.clear();
+  found.bounds_name.clear();
+  if (!std::isfinite(found.values[0])) return;
+  members_differ_ = member_ && member_->values != found.values;
+  member_ = members_differ_ ? std::nullopt : std::optional(std::move(found));
 }
 
 std::int32_t FileSet::members_of(const Field& field) const {
@@ -272,7 +296,8 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   const bool last_wins = selection_.overlap == Overlap::kLast;
   std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;
-    return last_wins && a.second.part > b.second.part;
+    return last_wins &&
+           std::tie(a.second.part, a.second.position) > std::tie(b.second.part, b.second.position);
   });
   auto index = std::make_shared<TimeIndex>();
   for (const auto& [time, entry] : found) {

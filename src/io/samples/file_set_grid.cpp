@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -102,7 +103,6 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
                            " are those of a projection; cut it beforehand"));
   }
   const auto taken = [&](const std::vector<double>& all, std::size_t axis) {
-    if (all.empty()) throw DataError(concat(path, " has no point in data.region"));
     return every_of(all, axis < selection_.every.size() ? selection_.every[axis] : selection_.every[0]);
   };
   const std::vector<double> rows = region.latitude.empty()
@@ -111,6 +111,13 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
   const std::vector<double> columns =
       region.longitude.empty() ? (projected ? longitudes : without_jumps(longitudes))
                                : longitudes_within(longitudes, region.longitude[0], region.longitude[1]);
+  for (const auto& [all, of_file, name] :
+       {std::tuple{&rows, &latitudes, "latitude"}, std::tuple{&columns, &longitudes, "longitude"}}) {
+    if (!all->empty() || of_file->empty()) continue;
+    const auto [least, most] = std::ranges::minmax(*of_file);
+    throw DataError(concat(path, " has no point in data.region.", name, "; its ", name, "s go from ", least,
+                           " to ", most));
+  }
   try {
     grid_ = projected ? make_projected_grid(taken(rows, 0), taken(columns, 1))
                       : make_geographic_grid(taken(rows, 0), taken(columns, 1));

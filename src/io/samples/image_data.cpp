@@ -79,7 +79,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   }
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
   together(communicator, [&] {
-    check_statistics(use.train || use.valid);
+    naming_statistics(use.statistics ? nullptr : file, [&] { check_statistics(use.train || use.valid); });
     for (const Channel& channel : channels_.targets) {
       if (options_.task == Task::kDenoise) {
         statistics_.fields[channel.name].increment_deviation = *options_.noise_sigma;

@@ -163,8 +163,12 @@ double number_of(const Json& json, const char* key, const std::string& where) {
 
 const FieldStatistics& Statistics::of(const Field& field) const {
   const auto found = fields.find(field.name());
-  if (found == fields.end()) throw DataError(concat("there are no statistics of ", field.name()));
-  return found->second;
+  if (found != fields.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, statistics] : fields) names.push_back(name);
+  throw DataError(concat("there are no statistics of ", field.name(), did_you_mean(field.name(), names),
+                         names.empty() ? "" : concat("; there are those of ", join(names, ", ")),
+                         "; jigsaw-train stats writes all that a configuration needs"));
 }
 
 std::string Statistics::to_text() const {

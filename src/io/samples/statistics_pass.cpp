@@ -80,6 +80,15 @@ Statistics shared_statistics(const std::string& file, const std::filesystem::pat
   return Statistics::from_text(text, file);
 }
 
+void naming_statistics(const std::string* file, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const DataError& error) {
+    if (file == nullptr) throw;
+    throw DataError(concat("data.normalization, ", *file, ": ", error.what()));
+  }
+}
+
 Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Channel>& channels, int lead_hours,
                              const Statistics* known) {
   Statistics statistics = neutral_statistics(channels, lead_hours);

@@ -37,6 +37,10 @@ Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Chann
 Statistics shared_statistics(const std::string& file, const std::filesystem::path& folder,
                              Communicator& communicator);
 
+/// Calls `check` of statistics; its DataError then names the file and the key that it is from.
+/// @param file  null where they are not from one.
+void naming_statistics(const std::string* file, const std::function<void()>& check);
+
 /// The statistics as a run before computed them of the same data, else computed now and kept for the next
 /// (what stands for them where the pass is spared is not kept).
 /// Collective; rank 0 touches the disk. What is kept and cannot be read is computed anew; a folder that

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -45,25 +46,34 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
       return period.contains(time) && period.contains(time + rule.rollout * lead);
     });
   };
-  const auto complete = [&](Time time) {
+  const auto has_states = [&](Time time) {
     for (const int hours : rule.input_hours) {
       if (!holds(input_times, time + hours * kHour)) return false;
     }
     for (int k = 1; k <= rule.rollout; ++k) {
       if (!holds(target_times, time + k * lead)) return false;
     }
-    for (int k = 0; rule.prescribed && k <= rule.prescribed_leads; ++k) {
-      if (!rule.prescribed(time + k * lead)) return false;
-    }
     return true;
+  };
+  const auto lacks_prescribed = [&](Time time) -> std::optional<Time> {
+    for (int k = 0; rule.prescribed && k <= rule.prescribed_leads; ++k) {
+      if (!rule.prescribed(time + k * lead)) return time + k * lead;
+    }
+    return std::nullopt;
   };
   std::vector<Time> windows;
   std::copy_if(input_times.begin(), input_times.end(), std::back_inserter(windows),
-               [&](Time time) { return in_a_period(time) && complete(time); });
+               [&](Time time) { return in_a_period(time) && has_states(time) && !lacks_prescribed(time); });
   if (!windows.empty()) return windows;
   std::vector<std::string> names;
   std::transform(periods.begin(), periods.end(), std::back_inserter(names),
                  [&](const Period& period) { return format_period(period, calendar); });
+  const auto otherwise =
+      std::ranges::find_if(input_times, [&](Time time) { return in_a_period(time) && has_states(time); });
+  if (otherwise != input_times.end() && rule.why_not_prescribed) {
+    throw DataError(concat(key, " (", join(names, ", "), ") holds no window with all that is prescribed: ",
+                           rule.why_not_prescribed(*lacks_prescribed(*otherwise))));
+  }
   std::vector<Time> common = common_times(input_times, target_times);
   if (rule.prescribed) std::erase_if(common, [&](Time time) { return !rule.prescribed(time); });
   throw DataError(concat(

@@ -16,6 +16,8 @@ struct WindowRule {
   /// each lead up to prescribed_leads.
   std::function<bool(Time)> prescribed = {};
   int prescribed_leads = 0;
+  /// Of a time at which it is not: what lacks, and which key decides, for errors.
+  std::function<std::string(Time)> why_not_prescribed = {};
 };
 
 /// The times 0 of all windows in the periods, ascending. A window belongs to a period when its time 0 and all
@@ -27,7 +29,8 @@ struct WindowRule {
 /// @param key           the periods' place in the configuration, for errors: "data.train".
 /// @param calendar      that of the times.
 /// @throws DataError    when there is no window; it says the periods and what the files hold, and where the
-///                      leads or input hours are no multiple of the hours between their times.
+///                      leads or input hours are no multiple of the hours between their times, or what is
+///                      prescribed is what lacks.
 std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
                                const WindowRule& rule, const std::vector<Period>& periods,
                                const std::string& key, Calendar calendar = Calendar::kStandard);

@@ -152,7 +152,8 @@ TEST(Ensemble, OneMemberIsTaken) {
       files.select(t2m, true);
     });
   };
-  EXPECT_NE(refusal({}).find("has 3 members; data.member says which"), std::string::npos) << refusal({});
+  EXPECT_NE(refusal({}).find("has 3 members; data.member (of init: --member) says which"), std::string::npos)
+      << refusal({});
   EXPECT_NE(refusal(2).find("has the members 0, 4, 9"), std::string::npos) << refusal(2);
 }
 
@@ -297,11 +298,16 @@ TEST(Ensemble, WithoutACoordinateMembersAreCountedAndWithoutADimensionThereAreNo
     std::vector<double> plane(4);
     files.read({"t2m", {}}, at("2020-01-01T12:00"), {{0, 0}, {2, 2}}, plane);
     EXPECT_EQ(plane, std::vector<double>(4, 902));
-    const std::string refusal = message_of<Error>(
-        [&] { Dataset plain(of_all_members(fixture("packed.nc")), folder.path(), 1, communicator); });
-    EXPECT_NE(refusal.find("data.member is \"all\", and none of the variables has a dimension of members"),
-              std::string::npos)
-        << refusal;
+    for (const MemberChoice& choice : {MemberChoice{.all = true}, MemberChoice{.number = 3}}) {
+      DataOptions options = of_all_members(fixture("packed.nc"));
+      options.member = choice;
+      const std::string refusal =
+          message_of<Error>([&] { Dataset plain(options, folder.path(), 1, communicator); });
+      EXPECT_NE(refusal.find(concat("data.member is ", choice.all ? "\"all\"" : "3",
+                                    ", and none of the variables has a dimension of members")),
+                std::string::npos)
+          << refusal;
+    }
   });
 }
 
@@ -355,6 +361,64 @@ TEST(Prescribed, IsGivenBetweenItsTimesAndEverywhere) {
   EXPECT_FALSE(files.has(sst, at("2019-12-31")));
   EXPECT_FALSE(files.has(sst, at("2020-01-12")));
   EXPECT_THROW(files.select(co2, true), DataError) << "a state has places";
+}
+
+TEST(Prescribed, ErrorsNameFileAndKey) {
+  const testing::TemporaryFolder folder;
+  write_seldom(folder.path() + "/seldom.nc");
+  write_long_ensemble(folder.path() + "/states.nc", true);
+  run_ranks(1, [&](Communicator& communicator) {
+    DataOptions options = of_all_members("states.nc");
+    options.files.push_back("seldom.nc");
+    options.forcing_variables = {{"co2", {}}};
+    const auto message = [&](Between between) {
+      options.forcing_times = between;
+      return message_of<Error>([&] { const Dataset data(options, folder.path(), 1, communicator); });
+    };
+    const std::string exact = message(Between::kNothing);
+    for (const char* part :
+         {"data.train (", "holds no window with all that is prescribed: co2 is in ",
+          "seldom.nc at 2 times from 2020-01-01T00:00 to 2020-01-11T00:00, not at 2020-01-0",
+          "and data.forcing_times is \"exact\"; \"latest\" or \"linear\""})
+      EXPECT_NE(exact.find(part), std::string::npos) << part << " is not in\n" << exact;
+    EXPECT_EQ(message(Between::kLinear).find("prescribed"), std::string::npos) << "it is there between, too";
+  });
+}
+
+/// As when files of two months overlap and were joined.
+TEST(FileSet, ATimeThatStandsTwiceInAFileIsSaidToStandThere) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/twice.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int time = file.dimension("time", 3), lat = file.dimension("latitude", 2),
+              lon = file.dimension("longitude", 2);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              lats = file.variable("latitude", NC_DOUBLE, {lat}),
+              lons = file.variable("longitude", NC_DOUBLE, {lon}),
+              t2m = file.variable("t2m", NC_DOUBLE, {time, lat, lon});
+    file.text(times, "units", "hours since 2020-01-01");
+    file.text(lats, "units", "degrees_north");
+    file.text(lons, "units", "degrees_east");
+    file.end();
+    file.put(times, {0, 6, 6});
+    file.put(lats, {10, 20});
+    file.put(lons, {0, 5});
+    file.put(t2m, {1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3});
+  }
+  const auto read = [&](Overlap overlap) {
+    FileSet files({path}, {.overlap = overlap});
+    files.select({"t2m", {}}, true);
+    std::vector<double> plane(4);
+    files.read({"t2m", {}}, at("2020-01-01T06:00"), {{0, 0}, {2, 2}}, plane);
+    return plane;
+  };
+  EXPECT_EQ(read(Overlap::kFirst), std::vector<double>(4, 2));
+  EXPECT_EQ(read(Overlap::kLast), std::vector<double>(4, 3));
+  const std::string refusal = message_of<DataError>([&] { read(Overlap::kEqual); });
+  for (const char* part : {"t2m at 2020-01-01T06:00 stands twice in ", "twice.nc, at 1 and 2 along time",
+                           "say by data.overlap whether the \"first\" or the \"last\" counts"})
+    EXPECT_NE(refusal.find(part), std::string::npos) << part << " is not in\n" << refusal;
 }
 
 }  // namespace channel_layout_test

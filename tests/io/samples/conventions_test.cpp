@@ -207,8 +207,9 @@ TEST(Conventions, ARegionIsTakenFromEitherConvention) {
   check({{-30, 45}, {-30, 30}}, range(45, -30, 3), range(-30, 30, 3), {2});
   check({{-90, 45}, {-30, 75}}, range(45, -30, 5), range(-30, 45, 3), {2, 3});
   FileSet nothing({east}, {.region = {{1, 2}, {}}});
-  EXPECT_NE(message_of<DataError>([&] { nothing.select(kT2m, true); }).find("no point in data.region"),
-            std::string::npos);
+  const std::string why = message_of<DataError>([&] { nothing.select(kT2m, true); });
+  EXPECT_NE(why.find("no point in data.region.latitude; its latitudes go from -90 to 90"), std::string::npos)
+      << why;
 }
 
 TEST(Conventions, AnotherGridSaysInWhatItDiffers) {

@@ -73,8 +73,10 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
   EXPECT_EQ(message("vector_components", {"wind"}).find("vector_components names wind"), 0U);
-  EXPECT_EQ(message("region", {{"latitude", {50, 40}}}).find("region.latitude must be [] or [south, north]"),
-            0U);
+  EXPECT_EQ(message("region", {{"latitude", {50, 40}}}),
+            "region.latitude must be [] or [south, north], and 50 is north of 40; write [40, 50]");
+  EXPECT_EQ(message("region", {{"longitude", {5, 5}}}),
+            "region.longitude must be [] or two ends that differ, and both are 5");
   EXPECT_EQ(message("every", {1, 2, 3}).find("every"), 0U);
   EXPECT_EQ(message("time_step", 12).find("lead_hours must be a multiple of data.time_step"), 0U);
   EXPECT_EQ(message("masks", {"sst"}).find("masks names sst"), 0U);
