@@ -73,7 +73,20 @@ void check_place(const std::string& to, const std::string& from, bool overwrite)
   if (fs::equivalent(to, from, error)) refuse(" is the file that is read; name another folder");
 }
 
-/// What is to be written, in the order of the files.
+/// The deepest folder that holds all files.
+fs::path common_folder(const std::vector<std::string>& paths) {
+  fs::path common = fs::absolute(paths.front()).lexically_normal().parent_path();
+  const auto holds = [&](const std::string& path) {
+    const fs::path within = fs::absolute(path).lexically_normal().lexically_relative(common);
+    return *within.begin() != "..";
+  };
+  for (const std::string& path : paths) {
+    while (!holds(path)) common = common.parent_path();
+  }
+  return common;
+}
+
+/// What is to be written, in the order of the files: in folders as theirs.
 std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
                                  const std::vector<std::string>& paths) {
   const DataOptions& data = job.configuration.data;
@@ -87,12 +100,14 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
   const int ranks = options.ranks > 0 ? options.ranks : job.world.size();
   const Shape pieces = pieces_of(job.configuration, ranks, files.grid().shape());
   std::vector<Rechunk> copies;
+  const fs::path common = common_folder(paths);
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored))
       throw DataError(concat("cannot rechunk ", path, ": it is no NetCDF file"));
-    Rechunk copy{path, (fs::path(options.output) / fs::path(path).filename()).string(),
-                 chunks_in(path, pieces, data.external()), options.deflate, data.external()};
+    const fs::path place = fs::absolute(path).lexically_normal().lexically_relative(common);
+    Rechunk copy{path, (fs::path(options.output) / place).string(), chunks_in(path, pieces, data.external()),
+                 options.deflate, data.external()};
     check_place(copy.to, path, options.overwrite);
     copies.push_back(std::move(copy));
   }
@@ -174,10 +189,13 @@ ExitCode run_rechunk(const RechunkOptions& options) {
     probe_new_files(paths, Dimensions::kByName, data.external(), cache_folder(), job.world);
     together(job.world, [&] {
       copies = plan_copies(options, job, paths);
-      std::error_code error;
-      fs::create_directories(options.output, error);
-      if (error)
-        throw ConfigError(concat("--output: ", options.output, " cannot be made: ", error.message()));
+      for (const Rechunk& copy : copies) {
+        const fs::path folder = fs::path(copy.to).parent_path();
+        std::error_code error;
+        fs::create_directories(folder, error);
+        if (error)
+          throw ConfigError(concat("--output: ", folder.string(), " cannot be made: ", error.message()));
+      }
     });
     for (const auto& [dimension, extent] : copies.front().chunks)
       job.log.info(concat("chunks of ", extent, " along ", dimension));

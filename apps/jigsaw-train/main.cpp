@@ -1,7 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <iostream>
 
 #include "base/log.h"
 #include "base/printable.h"
@@ -119,6 +123,16 @@ void parse_command_line(CommandLine& line, int argc, char** argv) {
     refuse(concat(config, " is nothing that the command ", command, " takes"));
 }
 
+/// What a command printed for others to read must be there in whole.
+/// @throws DataError
+void require_printed() {
+  std::cout.flush();
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::cout && std::ferror(stdout) == 0) return;
+  throw DataError(concat("what goes to stdout cannot be written in whole",
+                         errno != 0 ? concat(": ", std::strerror(errno)) : "", "; it ends too early"));
+}
+
 ExitCode run(int argc, char** argv) {
   CommandLine line;
   // All launched ranks see one command line, and what needs no ranks is done or refused once: the others end
@@ -127,7 +141,10 @@ ExitCode run(int argc, char** argv) {
   try {
     parse_command_line(line, argc, argv);
   } catch (const CLI::Success& success) {
-    if (first) line.app.exit(success);
+    if (first) {
+      line.app.exit(success);
+      require_printed();
+    }
     return ExitCode::kDone;
   } catch (const ConfigError&) {
     if (first) throw;
@@ -136,7 +153,10 @@ ExitCode run(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) line.invocation.command_line += concat(i > 0 ? " " : "", argv[i]);
   const std::size_t chosen = line.chosen();
   if (command_table()[chosen].ranks == RunsOn::kFirstRank && !first) return ExitCode::kDone;
-  return line.actions[chosen]();
+  const ExitCode code = line.actions[chosen]();
+  // A run does not fail for lines that nobody can read: log.txt has them.
+  if (code == ExitCode::kDone && command_table()[chosen].name != std::string_view("train")) require_printed();
+  return code;
 }
 
 }  // namespace

@@ -20,8 +20,9 @@ namespace jigsaw::inline comm {
 namespace {
 
 std::chrono::steady_clock::duration in_seconds(double seconds) {
+  constexpr double kMost = 1e9;  // of what a clock can count
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(seconds));
+      std::chrono::duration<double>(std::min(seconds, kMost)));
 }
 
 constexpr std::int64_t kMostStatusBytes = 1 << 20;

@@ -71,6 +71,12 @@ void apply_override(Json& config, std::string_view assignment) {
     throw ConfigError(concat("--set: the key ", quote(path), " is deeper than ", kMaxJsonDepth, " levels"));
   }
   Json value = override_value(assignment.substr(equals + 1), concat("--set ", path));
+  try {
+    static_cast<void>(value.dump());
+  } catch (const Json::exception&) {
+    throw ConfigError(concat("--set ", path, ": ", quote(assignment.substr(equals + 1)),
+                             " is no UTF-8, and a configuration is kept as JSON; give it in UTF-8"));
+  }
   Json* place = &config;
   std::string walked;
   for (const std::string& part : parts) {

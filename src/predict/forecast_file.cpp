@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/text.h"
 
@@ -36,19 +37,34 @@ NetcdfOutput::Type type_of(const CoordinateDescription& description) {
   return description.single_precision ? NetcdfOutput::Type::kFloat : NetcdfOutput::Type::kDouble;
 }
 
-/// The values at these positions, in this order.
-CoordinateDescription chosen(const CoordinateDescription& all, const std::vector<std::int64_t>& positions) {
-  CoordinateDescription result = all;
-  result.values.clear();
-  result.bounds.clear();
-  for (const std::int64_t position : positions) {
-    const auto at = static_cast<std::size_t>(position);
-    result.values.push_back(all.values[at]);
-    if (all.bounds.empty()) continue;
-    result.bounds.push_back(all.bounds[2 * at]);
-    result.bounds.push_back(all.bounds[2 * at + 1]);
-  }
+/// A field of one variable by the level that it has in its own file.
+struct FieldLevel {
+  std::size_t field = 0;
+  double value = 0;
+  std::vector<double> bounds;  ///< two, or none
+};
+
+FieldLevel level_of(const FieldDescription& description, std::size_t field) {
+  const CoordinateDescription& level = *description.level;
+  const auto at = static_cast<std::size_t>(description.level_position);
+  FieldLevel result{field, level.values[at], {}};
+  if (!level.bounds.empty()) result.bounds = {level.bounds[2 * at], level.bounds[2 * at + 1]};
   return result;
+}
+
+/// In the order of the file that has them all, or else, as far as files say, from the first to the last.
+void order_levels(std::vector<FieldLevel>& levels, const std::vector<FieldDescription>& fields) {
+  const auto in_file = [&](const FieldLevel& level) -> const FieldDescription& {
+    return fields[level.field];
+  };
+  const std::vector<double>& first = in_file(levels.front()).level->values;
+  if (std::ranges::all_of(levels, [&](const FieldLevel& l) { return in_file(l).level->values == first; })) {
+    std::ranges::sort(levels, {}, [&](const FieldLevel& l) { return in_file(l).level_position; });
+  } else if (levels.front().value > levels.back().value) {
+    std::ranges::sort(levels, std::greater(), &FieldLevel::value);
+  } else {
+    std::ranges::sort(levels, {}, &FieldLevel::value);
+  }
 }
 
 /// Whether an attribute of a grid mapping is not of the variable's own storage: that is another one here,
@@ -195,17 +211,24 @@ void ForecastFile::define_points(const PointsDescription& described) {
   }
 }
 
-/// The axis of the levels of these fields, in the order of the input.
+/// The axis of the levels of these fields, which may stand in several files.
 std::size_t ForecastFile::add_levels(const std::vector<FieldDescription>& fields,
                                      const std::vector<std::size_t>& members) {
-  std::vector<std::int64_t> positions;
-  for (const std::size_t member : members) positions.push_back(fields[member].level_position);
-  std::sort(positions.begin(), positions.end());
-  for (const std::size_t member : members) {
-    const auto place = std::find(positions.begin(), positions.end(), fields[member].level_position);
-    places_[member].level = place - positions.begin();
+  std::vector<FieldLevel> levels;
+  for (const std::size_t member : members) levels.push_back(level_of(fields[member], member));
+  order_levels(levels, fields);
+  CoordinateDescription axis = *fields[members.front()].level;
+  axis.values.clear();
+  axis.bounds.clear();
+  const bool bounded =
+      std::ranges::none_of(levels, [](const FieldLevel& level) { return level.bounds.empty(); });
+  for (std::size_t place = 0; place < levels.size(); ++place) {
+    places_[levels[place].field].level = static_cast<std::int64_t>(place);
+    axis.values.push_back(levels[place].value);
+    if (bounded)
+      axis.bounds.insert(axis.bounds.end(), levels[place].bounds.begin(), levels[place].bounds.end());
   }
-  return add_axis(chosen(*fields[members.front()].level, positions), std::ssize(positions));
+  return add_axis(axis, std::ssize(levels));
 }
 
 void ForecastFile::define_variable(const std::string& name, const std::vector<FieldDescription>& fields,

@@ -1,6 +1,7 @@
 #include "train/checkpointer.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -49,19 +50,22 @@ std::optional<FoundCheckpoint> Checkpointer::find(const std::string& resume, Ver
   return found;
 }
 
-void Checkpointer::begin(const FoundCheckpoint* from) {
+bool Checkpointer::begin(const FoundCheckpoint* from) {
   if (from != nullptr) current_work(world_.context()).checkpoint = from->path;
   std::string aside;
+  bool ours = false;
   together(world_, [&] {
     if (world_.rank() != 0) return;
     std::error_code ignored;
-    const bool ours =
-        from != nullptr && std::filesystem::equivalent(std::filesystem::absolute(from->path).parent_path(),
-                                                       folder_.path(), ignored);
+    ours = from != nullptr && std::filesystem::equivalent(std::filesystem::absolute(from->path).parent_path(),
+                                                          folder_.path(), ignored);
     as_checkpoint_error([&] { aside = folder_.set_aside_after(ours ? from->stored.serial : 0); });
   });
   if (!aside.empty()) log_.info(concat("checkpoints that this run does not go on from are now in ", aside));
   find_best();
+  const bool elsewhere = from != nullptr && !ours;
+  return options_.every > 0 &&
+         world_.all_reduce(std::array{world_.rank() == 0 && elsewhere ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
 }
 
 void Checkpointer::find_best() {

@@ -20,7 +20,9 @@ class Checkpointer {
   std::optional<FoundCheckpoint> find(const std::string& resume, Verify verify);
   /// Once the run is where it goes on from (nullptr: at its begin): checkpoints of the folder that were saved
   /// after it belong to another history and are moved aside, so that "auto" never takes them.
-  void begin(const FoundCheckpoint* from);
+  /// @return  whether the checkpoint that it goes on from is another folder's: the state is to be saved here
+  ///          at once, so that "auto" goes on from there, too.
+  bool begin(const FoundCheckpoint* from);
 
   /// Whether the state after a step is to be saved.
   bool is_due(std::int64_t step, bool last) const {

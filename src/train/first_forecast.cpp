@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "base/error.h"
@@ -58,6 +59,21 @@ bool never_changes(FileSet& files, const VariableSummary& variable) {
     if (!std::equal(first.begin(), first.end(), other.begin(), same)) return false;
   }
   return true;
+}
+
+/// Whether a constant variable has one value everywhere, or none: nothing to learn from, nor to normalise by.
+bool is_flat(FileSet& files, const VariableSummary& variable) {
+  const Field field{variable.name, {}};
+  std::vector<double> values(static_cast<std::size_t>(files.grid().shape().count()));
+  try {
+    files.select(field, !variable.times.empty());
+    files.read(field, variable.times.empty() ? 0 : variable.times.front(), Box::whole(files.grid().shape()),
+               values);
+  } catch (const DataError&) {
+    return false;  // which `check` tells with its reason
+  }
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  return std::ranges::adjacent_find(values, std::not_equal_to()) == values.end();
 }
 
 Chosen choose(FileSet& files, const std::vector<VariableSummary>& catalogue) {
@@ -133,14 +149,15 @@ std::string first_forecast(const FirstOptions& options, const std::vector<std::s
   const Time hours = step / kHour, lead = 6 % hours == 0 ? 6 : hours;
   const auto [train, valid] = split_periods(times, 2 * lead * kHour, calendar);
 
-  std::vector<std::string> predicted, meanings, constant, left_out, forcings;
+  std::vector<std::string> predicted, meanings, constant, flat, left_out, forcings;
   double channels = 0;
   for (const VariableSummary& variable : chosen.predicted) {
     predicted.push_back(variable_text(variable));
     meanings.push_back(meaning(variable));
     channels += static_cast<double>(std::max<std::size_t>(1, variable.levels.size()));
   }
-  for (const VariableSummary& variable : chosen.constant) constant.push_back(variable.name);
+  for (const VariableSummary& variable : chosen.constant)
+    (is_flat(files, variable) ? flat : constant).push_back(variable.name);
   for (const VariableSummary& variable : chosen.left_out) left_out.push_back(variable.name);
   forcings = {"latitude", "longitude"};
   if (hours < 24) forcings.emplace_back("time_of_day");
@@ -150,6 +167,7 @@ std::string first_forecast(const FirstOptions& options, const std::vector<std::s
   data.add("files", quoted_list(names_of(options, options.files, paths)));
   data.add("variables", concat("[", join(predicted, ", "), "]"), "predicted: " + join(meanings, "; "));
   if (!left_out.empty()) data.say(concat("left out, for they have other times: ", join(left_out, ", ")));
+  if (!flat.empty()) data.say(concat("left out, for they are the same everywhere: ", join(flat, ", ")));
   if (!constant.empty()) data.add("static", quoted_list(constant), "known and constant in time");
   data.add("forcings", quoted_list(forcings), "known of every place and time");
   if (member.all) {

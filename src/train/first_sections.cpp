@@ -22,6 +22,35 @@ std::int64_t divisor(std::int64_t extent, std::int64_t most) {
   return found;
 }
 
+/// Points of a patch, and patches of a window, along one axis.
+struct PatchExtent {
+  std::int64_t patch = 1, window = 1;
+};
+
+/// Patches of at most so many points that need no padding, or else little. With `windows`, which divide the
+/// patches and shift against each other, so that there are at least four patches in one, or it holds all.
+PatchExtent patch_extent(std::int64_t extent, std::int64_t most, bool windows) {
+  constexpr std::int64_t kMostWindow = 8, kLeastWindow = 4;
+  constexpr double kLittle = 0.05;
+  const std::int64_t largest = std::min(most, extent);
+  PatchExtent least{divisor(extent, most), 0};
+  std::int64_t least_padding = extent;
+  least.window = divisor(extent / least.patch, kMostWindow);
+  for (const bool exact : {true, false}) {
+    for (std::int64_t patch = largest; patch > 1; --patch) {
+      const std::int64_t patches = (extent + patch - 1) / patch, padding = patches * patch - extent;
+      const std::int64_t window = divisor(patches, kMostWindow);
+      if (windows && window < std::min(kLeastWindow, patches)) continue;
+      if (exact ? padding == 0 : static_cast<double>(padding) <= kLittle * static_cast<double>(extent))
+        return {patch, window};
+      if (padding >= least_padding) continue;
+      least_padding = padding;
+      least = {patch, window};
+    }
+  }
+  return least;
+}
+
 /// Levels of a U-Net: its coarsest has at least four points along each dim.
 int levels_of(const Shape& space) {
   std::int64_t least = space[0];
@@ -46,22 +75,18 @@ std::string model_text(const FirstOptions& options, const Shape& space,
     return model.text(1);
   }
   const std::int64_t most = space.count() > 100'000 ? 8 : 7;
-  std::vector<std::int64_t> patch;
-  for (const std::int64_t extent : space) patch.push_back(divisor(extent, most));
-  if (*std::min_element(patch.begin(), patch.end()) == 1 && space.count() > 4096) {
-    throw ConfigError(concat("--from ", options.model, ": no patch divides the grid ", space,
-                             " (an extent is prime); --from unet takes any grid"));
+  std::vector<std::int64_t> patch, window;
+  for (const std::int64_t extent : space) {
+    const PatchExtent along = patch_extent(extent, most, options.model == "swin");
+    patch.push_back(along.patch);
+    window.push_back(along.window);
   }
-  model.add("patch", concat("[", join(patch, ", "), "]"), "points that make one token; must divide the grid");
+  model.add("patch", concat("[", join(patch, ", "), "]"), "points that make one token");
   model.add("embed_dim", "96");
   model.add("depth", options.model == "swin" ? "4" : "3");
   if (options.model != "weathermixer") model.add("heads", "4");
-  if (options.model == "swin") {
-    std::vector<std::int64_t> window;
-    for (int dim = 0; dim < space.rank(); ++dim)
-      window.push_back(divisor(space[dim] / patch[static_cast<std::size_t>(dim)], 8));
+  if (options.model == "swin")
     model.add("window", concat("[", join(window, ", "), "]"), "tokens that attend to each other");
-  }
   return model.text(1);
 }
 

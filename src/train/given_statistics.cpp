@@ -1,9 +1,10 @@
 #include "train/given_statistics.h"
 
+#include <array>
+
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "comm/agreement.h"
-#include "config/json.h"
 
 namespace jigsaw::inline train {
 namespace {
@@ -14,7 +15,14 @@ namespace fs = std::filesystem;
 std::optional<Json> of_manifest(const StoredManifest& stored, const std::string& from) {
   const Json& extra = stored.manifest.extra;
   if (!extra.is_object() || !extra.contains("statistics")) return std::nullopt;
-  return Json{{"statistics", extra.at("statistics")}, {"from", from}};
+  return Json{{"statistics", extra.at("statistics")}, {"from", from}, {"data", extra.value("data", Json())}};
+}
+
+/// @throws DataError
+GivenStatistics given_by(const Json& found) {
+  const std::string from = found.at("from").get<std::string>();
+  return {Statistics::from_text(found.at("statistics").dump(), concat("the checkpoint ", from)), from,
+          order_of(found.at("data"))};
 }
 
 StoredManifest manifest_of(const std::string& checkpoint) {
@@ -29,17 +37,13 @@ std::optional<GivenStatistics> shared(Communicator& world, const std::function<s
     as_checkpoint_error([&] {
       const std::optional<Json> found = find();
       if (!found) return;
-      const std::string from = found->at("from").get<std::string>();
-      const std::string statistics = found->at("statistics").dump();
-      Statistics::from_text(statistics, concat("the checkpoint ", from));
+      given_by(*found);
       text = found->dump(-1, ' ', false, Json::error_handler_t::replace);
     });
   });
   text = world.broadcast_text(text);
   if (text.empty()) return std::nullopt;
-  const Json json = Json::parse(text);
-  const std::string from = json.at("from").get<std::string>();
-  return GivenStatistics{Statistics::from_text(json.at("statistics").dump(), from), from};
+  return given_by(Json::parse(text));
 }
 
 /// The checkpoint that a run goes on from, as far as it can be told without reading all of it.
@@ -53,13 +57,34 @@ std::string resumed(const Configuration& configuration, const std::string& resum
 
 }  // namespace
 
+Json order_json(const Grid& grid) {
+  Json order = Json::object();
+  if (!grid.geographic) return order;
+  for (const auto& [name, axis] : {std::pair{"rows", 0}, std::pair{"columns", 1}}) {
+    const std::vector<double>& all = grid.axes[static_cast<std::size_t>(axis)].coordinates;
+    order[name] = {all.front(), all.back()};
+  }
+  return order;
+}
+
+std::optional<GridOrder> order_of(const Json& data) {
+  const auto ends = [&](const char* name) -> std::optional<std::array<double, 2>> {
+    if (!data.is_object() || !data.contains(name)) return std::nullopt;
+    const Json& both = data.at(name);
+    if (!both.is_array() || both.size() != 2 || !both[0].is_number() || !both[1].is_number())
+      return std::nullopt;
+    return std::array{both[0].get<double>(), both[1].get<double>()};
+  };
+  const auto rows = ends("rows"), columns = ends("columns");
+  if (!rows || !columns) return std::nullopt;
+  return GridOrder{*rows, *columns};
+}
+
 std::optional<GivenStatistics> statistics_of(const StoredManifest& stored, const std::string& checkpoint) {
   const std::optional<Json> found = of_manifest(stored, checkpoint);
   if (!found) return std::nullopt;
   try {
-    return GivenStatistics{
-        Statistics::from_text(found->at("statistics").dump(), concat("the checkpoint ", checkpoint)),
-        checkpoint};
+    return given_by(*found);
   } catch (const DataError& error) {
     throw CheckpointError(error.what());
   }

@@ -6,17 +6,25 @@
 #include "base/log.h"
 #include "checkpoint/manifest.h"
 #include "comm/communicator.h"
+#include "config/json.h"
+#include "samples/axis_map.h"
 #include "samples/statistics.h"
 #include "train/configuration.h"
 
 namespace jigsaw::inline train {
 
-/// Statistics that a run takes over from a checkpoint, so that its parameters remain the function of the data
-/// that they were.
+/// What a run takes over from a checkpoint, so that its parameters remain the function of the data that they
+/// were.
 struct GivenStatistics {
   Statistics statistics;
-  std::string from;  ///< the checkpoint
+  std::string from;                ///< the checkpoint
+  std::optional<GridOrder> order;  ///< of its data, if they are on a geographic grid and it says so
 };
+
+/// The order of rows and columns as a checkpoint keeps it among what it says of its data, and back. Of a grid
+/// without latitudes and longitudes nothing.
+Json order_json(const Grid& grid);
+std::optional<GridOrder> order_of(const Json& data);
 
 /// Those that a checkpoint's manifest holds, if any. @throws CheckpointError
 std::optional<GivenStatistics> statistics_of(const StoredManifest& stored, const std::string& checkpoint);

@@ -34,7 +34,10 @@ void check_epochs(const Configuration& configuration, const SampleSource& data) 
 DataUse use_of(const Configuration& configuration, Communicator& world, Communicator& model_ranks,
                const Opening& opening) {
   DataUse use = opening.use;
-  if (opening.given != nullptr) use.statistics = opening.given->statistics;
+  if (opening.given != nullptr) {
+    use.statistics = opening.given->statistics;
+    use.like = opening.given->order;
+  }
   StatisticsPass& pass = use.pass;
   pass.cache = opening.cache;
   pass.before = [&configuration, &world, &model_ranks, checked = opening.checked](const SampleSource& data) {

@@ -122,7 +122,7 @@ void Trainer::resume() {
   } else if (!config_.init.skip.empty()) {
     log_.warn("init.skip has no effect: it counts only with --init-from; leave it out");
   }
-  checkpointer_->begin(found ? &*found : nullptr);
+  from_elsewhere_ = checkpointer_->begin(found ? &*found : nullptr);
   metrics_->resume_at(state_.steps_done());
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
 }
@@ -329,6 +329,10 @@ ExitCode Trainer::run() {
 
 ExitCode Trainer::run_from(std::int64_t first) {
   try {
+    if (from_elsewhere_) {
+      save(std::nullopt);
+      checkpointer_->finish();
+    }
     if (first <= steps_) open_steps(first);
     if (make_up_for_validation()) return ExitCode::kStopped;
     if (first <= steps_) {

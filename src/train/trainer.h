@@ -145,6 +145,7 @@ class Trainer {
   double apart_seconds_ = 0;        ///< of validations and saves in the step under way
   std::optional<Machine> machine_;  ///< measured or given; none with reference kernels
   bool empty_targets_noted_ = false, found_points_ = false;
+  bool from_elsewhere_ = false;      // its checkpoint is another run's, and not yet saved here
   std::int64_t empty_steps_ = 0;     ///< since the process began
   std::int64_t recorded_steps_ = 0;  ///< see RecordedSteps
   std::deque<BegunStep> begun_;

@@ -83,11 +83,13 @@ Json data_fingerprint(const SampleSource& data) {
   for (const auto& channel : data.channels().targets) channels.push_back(channel.name);
   const Shape grid = data.grid().shape();
   const std::vector<std::int64_t> identity = data.identity();
-  return {{"grid", std::vector<std::int64_t>(grid.begin(), grid.end())},
-          {"channels", channels},
-          {"samples", data.count(Split::kTrain)},
-          {"times or places", digest_of(std::as_bytes(std::span(identity)))},
-          {"statistics", digest_of_text(data.statistics().to_text())}};
+  Json fingerprint = {{"grid", std::vector<std::int64_t>(grid.begin(), grid.end())},
+                      {"channels", channels},
+                      {"samples", data.count(Split::kTrain)},
+                      {"times or places", digest_of(std::as_bytes(std::span(identity)))},
+                      {"statistics", digest_of_text(data.statistics().to_text())}};
+  fingerprint.update(order_json(data.grid()));
+  return fingerprint;
 }
 
 std::string first_difference(const Json& before, const Json& now) {
@@ -159,7 +161,11 @@ void TrainingState::check_unchanged(const Json& before) const {
 }
 
 void TrainingState::check_data(const Json& before) const {
-  const std::string key = first_difference(before, data_fingerprint(run_.data()));
+  Json now = data_fingerprint(run_.data());
+  const std::optional<GridOrder> was = order_of(before), is = order_of(now);
+  for (const char* compared_apart : {"rows", "columns"}) now.erase(compared_apart);
+  std::string key = first_difference(before, now);
+  if (key.empty() && was && is && !alike(*was, *is)) key = "rows and columns";
   if (key.empty()) return;
   throw ConfigError(
       concat("data.files: the ", key,

@@ -40,6 +40,13 @@ TEST(Override, TextsInListsNeedNoQuotes) {
   EXPECT_EQ(overridden("{}", "a=[t2m,3,true]"), R"({"a":["t2m",3,true]})");
 }
 
+TEST(Override, ATextThatIsNoUtf8IsAnError) {
+  Json config = Json::object();
+  EXPECT_THROW(apply_override(config, "name=caf\xe9"), ConfigError);
+  apply_override(config, "name=caf\xc3\xa9");
+  EXPECT_EQ(config.at("name"), "caf\xc3\xa9");
+}
+
 TEST(Override, MalformedIsAnError) {
   const auto error = [](std::string_view text, std::string_view assignment) {
     return error_of([&] { overridden(text, assignment); });

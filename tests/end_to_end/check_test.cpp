@@ -220,6 +220,19 @@ TEST_F(CheckTest, RechunkedFilesTrainTheSameAndAFullDiskIsOneError) {
   EXPECT_EQ(series(metrics(folder_ / "own", "train"), "loss"),
             series(metrics(folder_ / "copied", "train"), "loss"));
   expect_one_error(run(1, rechunk + copies), 2, "--overwrite");
+  // Files of one name stand in folders of theirs.
+  int folders = 0;
+  for (const auto& copy : fs::directory_iterator(copies)) {
+    const fs::path year = fs::path(folder_ / "years") / std::to_string(folders++);
+    fs::create_directories(year);
+    fs::copy(copy.path(), year / "x.nc");
+  }
+  ASSERT_GT(folders, 1);
+  const Outcome by_year = run(
+      2, rechunk + (folder_ / "by_year") + " --set 'data.files=[\"" + (folder_ / "years/*/x.nc") + "\"]'");
+  EXPECT_EQ(by_year.exit_code, 0) << by_year.err;
+  for (int i = 0; i < folders; ++i)
+    EXPECT_TRUE(fs::is_regular_file(folder_ / ("by_year/" + std::to_string(i) + "/x.nc"))) << i;
   folder_.write("precious", "kept");
   const std::string linked = folder_ / "linked", name = fs::directory_iterator(copies)->path().filename();
   fs::create_directories(linked);

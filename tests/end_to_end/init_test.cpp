@@ -58,6 +58,8 @@ TEST_F(InitTest, WritesForecastsThatRun) {
     expect_runs("--data " + quoted(folder_ / "data/*.nc") + " --from " + recipe, "0.05");
     const bool pads = text().find(R"("padding_mode": ["replicate", "circular"])") != std::string::npos;
     EXPECT_EQ(pads, recipe == "unet"s) << text();
+    // 37 × 72 points: 37 are prime, and patches of them padded.
+    if (recipe == "swin"s) expect_text({R"("patch": [5, 6])", R"("window": [8, 6])"});
   }
   expect_text(
       {"\"t2m\"", "\"input_hours\": [-6, 0]", "data/*.nc", "2 metre temperature", R"("mesh": "auto")"});
@@ -101,6 +103,7 @@ void write_fields(const std::string& path, bool global = false, std::size_t time
   field("t2m", {time, rows, columns}, [&](std::size_t i) { return here(i + 5 * (i / points)); });
   field("lsm", {time, rows, columns}, here);
   field("orography", {rows, columns}, here);
+  field("flat", {rows, columns}, [](std::size_t) { return 1.0; });
   field("daily", {late, rows, columns}, [&](std::size_t i) { return here(i + 3 * (i / points)); });
   EXPECT_EQ(nc_close(file), NC_NOERR);
 }
@@ -109,8 +112,13 @@ TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
   write_fields(folder_ / "fields.nc");
   expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
   expect_text({R"("variables": ["t2m"])", R"("static": ["lsm", "orography"])", "other times: daily",
-               R"("input_hours": [-12, 0])", R"("lead_hours": 12)"});
+               "the same everywhere: flat", R"("input_hours": [-12, 0])", R"("lead_hours": 12)"});
   EXPECT_EQ(text().find("padding_mode"), std::string::npos) << "the grid is a region\n" << text();
+  // A run would end at its statistics: so does what looks beforehand.
+  const Outcome flat =
+      run(2, "check --config " + quoted(folder_ / "first.json") + " --set 'data.static=[\"flat\"]'");
+  EXPECT_EQ(flat.exit_code, 3) << flat.err;
+  EXPECT_NE(flat.err.find("flat does not vary"), std::string::npos) << flat.err;
   write_fields(folder_ / "global.nc", true);
   expect_runs("--data " + quoted(folder_ / "global.nc"), "0.2");
   expect_text({R"("padding_mode": ["pole_cell", "circular"])"});

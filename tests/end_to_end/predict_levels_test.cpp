@@ -1,6 +1,7 @@
 // Forecasts of which only some levels are written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "end_to_end/trained_forecasts.h"
@@ -21,8 +22,9 @@ double state(double base, std::size_t level, std::size_t time, std::size_t point
 }
 constexpr double kT = 250, kZ = 500, kT2m = 280;
 
-/// Seven days from 2021-01-01 on, every six hours; t and z on levels, t2m without.
-void write_states(const std::string& path) {
+/// Seven days from 2021-01-01 on, every six hours; t and z on levels, t2m without. Rows from north to south,
+/// or the same states the other way round.
+void write_states(const std::string& path, bool northward = false) {
   testing::NetcdfWriter file(path);
   const int time = file.dimension("time", kTimes), plev = file.dimension("plev", kPascals.size()),
             lat = file.dimension("latitude", kRows), lon = file.dimension("longitude", kColumns);
@@ -42,11 +44,16 @@ void write_states(const std::string& path) {
   for (std::size_t i = 0; i < kTimes; ++i) hours.push_back(6 * static_cast<double>(i));
   for (std::size_t i = 0; i < kRows; ++i) rows.push_back(50 - 5 * static_cast<double>(i));
   for (std::size_t i = 0; i < kColumns; ++i) columns.push_back(5 * static_cast<double>(i));
-  const auto states = [](double base, std::size_t count) {
+  if (northward) std::ranges::reverse(rows);
+  const auto states = [&](double base, std::size_t count) {
     std::vector<double> values;
     for (std::size_t step = 0; step < kTimes; ++step)
       for (std::size_t level = 0; level < count; ++level)
-        for (std::size_t i = 0; i < kPoints; ++i) values.push_back(state(base, level, step, i));
+        for (std::size_t i = 0; i < kPoints; ++i) {
+          const std::size_t row = i / kColumns,
+                            place = northward ? (kRows - 1 - row) * kColumns + i % kColumns : i;
+          values.push_back(state(base, level, step, place));
+        }
     return values;
   };
   file.put(times, hours);
@@ -104,6 +111,24 @@ class PredictLevels : public ::testing::Test {
  private:
   inline static std::unique_ptr<TemporaryFolder> folder_;
 };
+
+/// The model saw them from north to south.
+TEST_F(PredictLevels, RowsOfOtherFilesStandAsTheModelSawThem) {
+  write_states(path("northward.nc"), true);
+  const std::string common = "--steps 2 --start 2021-01-06";
+  ASSERT_EQ(predict(1, "as_trained.nc", common).exit_code, 0);
+  const Outcome other = predict(2, "northward_out.nc", common + " --input " + path("northward.nc"));
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  const NetcdfReader as_trained(path("as_trained.nc")), northward(path("northward_out.nc"));
+  for (const char* variable : {"latitude", "t", "z", "t2m"})
+    EXPECT_EQ(northward.values(variable), as_trained.values(variable)) << variable;
+  const Outcome resumed =
+      run(1, "--config " + path("config.json") + " --set output=" + path("run") +
+                 " --set train.steps=12 --set 'data.files=[\"" + path("northward.nc") + "\"]'");
+  EXPECT_EQ(resumed.exit_code, 2) << resumed.err;
+  EXPECT_NE(resumed.err.find("the rows and columns of the training data differ"), std::string::npos)
+      << resumed.err;
+}
 
 TEST_F(PredictLevels, AreThoseOfTheForecastOfAllLevels) {
   for (const auto& [mesh, ranks] : {MeshCase{"{}", 1}, {R"({"tensor":2})", 2}, {R"({"domain":[1,2]})", 2}}) {

@@ -515,6 +515,29 @@ TEST_F(ResumeTest, ARunThatIsTakenBackOrStartedAnewForgetsWhatCameAfter) {
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints.old-2/step_00000021"));
 }
 
+/// One that ends before it has saved anything of its own is not lost: "auto" goes on from where it began.
+TEST_F(ResumeTest, AnotherRunsCheckpointIsSavedAtOnce) {
+  ASSERT_EQ(run(1, arguments("run") + "--set train.steps=14").exit_code, 0);
+  ASSERT_EQ(run(2, arguments("other") + "--set train.steps=7").exit_code, 0);
+  const Outcome taken = run(2, arguments("other") + "--set train.steps=14 --resume " + (folder_ / "run"));
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_NE(taken.out.find("nothing is left to do"), std::string::npos) << taken.out;
+  const Outcome on = run(2, arguments("other") + "--set train.steps=15");
+  EXPECT_NE(on.out.find("step_00000014 at step 14"), std::string::npos) << on.out << on.err;
+  EXPECT_EQ(metrics(folder_ / "other", "train").size(), 1U);
+}
+
+/// What stderr said of the end stands in log.txt, too.
+TEST_F(ResumeTest, TheLogHasTheErrorThatEndsARun) {
+  ASSERT_EQ(run(1, arguments("run") + "--set train.steps=7").exit_code, 0);
+  for (const int ranks : {1, 2}) {
+    const Outcome changed = run(ranks, arguments("run") + "--set train.steps=7 --set seed=99");
+    EXPECT_EQ(changed.exit_code, 2) << changed.err;
+    EXPECT_NE(read(folder_ / "run/log.txt").find("error: "), std::string::npos) << ranks;
+    fs::remove(folder_ / "run/log.txt");
+  }
+}
+
 TEST_F(ResumeTest, ASecondRunInOneRunDirectoryIsRefused) {
   Running running(1, arguments("run") + "--set train.steps=100000");
   ASSERT_TRUE(running.until([&] { return !read(folder_ / "run/metrics.jsonl").empty(); }));

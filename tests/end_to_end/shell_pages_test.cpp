@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "end_to_end/command.h"
 
@@ -34,6 +35,18 @@ TEST(ShellPages, BashCompletesCommandsOptionsAndWords) {
   EXPECT_EQ(completions(folder, {"sweep", "--max"}), "--max-minutes ");  // an option of the main command
   EXPECT_EQ(completions(folder, {"predict", "--max"}), " ");
   EXPECT_EQ(completions(folder, {"--resu"}), "--resume ");
+}
+
+/// What is printed for others to read is there in whole, or its command says that it is not.
+TEST(ShellPages, AFullDiskBehindStdoutIsAnError) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const TemporaryFolder folder;
+  for (const char* arguments : {"config --schema", "manual", "--help"}) {
+    const std::string command =
+        quoted(JIGSAW_TRAIN) + " " + arguments + " > /dev/full 2> " + quoted(folder / "err.txt");
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3) << arguments;
+    EXPECT_NE(read(folder / "err.txt").find("stdout"), std::string::npos) << arguments;
+  }
 }
 
 TEST(ShellPages, ZshCompletionAndManualNameEveryCommand) {

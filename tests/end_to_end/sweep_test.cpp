@@ -50,6 +50,22 @@ TEST(Sweep, TrainsEachRunInAFolderOfItsOwnAndNamesTheBest) {
   EXPECT_EQ(summary.at("best"), name);
 }
 
+TEST(Sweep, WhatCanNeverBeJudgedIsRefusedBeforeTheFirstRun) {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& grid, const std::string& more, const std::string& says) {
+    const Outcome outcome = run(1, prepare(folder, grid) + " --local 1" + more);
+    EXPECT_EQ(outcome.exit_code, 2) << grid << outcome.err;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+    EXPECT_FALSE(fs::exists(folder / "run_sweep")) << grid;
+  };
+  refused(R"({"metric": "t2m.rsme", "keys": {"seed": [1, 2]}})", "", "t2m.rmse");
+  refused(R"({"metric": "foo", "keys": {"seed": [1, 2]}})", "", "validation gives no \"foo\"");
+  refused(R"({"keys": {"seed": []}})", "", "no run");
+  refused(
+      R"({"method": "halving", "count": 4, "keys": {"optimizer.learning_rate": {"from": 1e-4, "to": 1e-2}}})",
+      " --set validation.every=0", "needs validations");
+}
+
 TEST(Sweep, HalvingTrainsTheBestOnFromTheirCheckpoints) {
   const TemporaryFolder folder;
   const std::string sweep =

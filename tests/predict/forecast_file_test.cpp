@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "files/io_lock.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
@@ -278,6 +280,55 @@ TEST(ForecastFile, KeepsBoundsAndTellsLevelsApart) {
   EXPECT_EQ(file.dimensions("q")[2], "level_2");
   EXPECT_EQ(file.text("level_2", "units"), "Pa");
   EXPECT_EQ(file.values("t"), std::vector<double>(12, NC_FILL_FLOAT));
+}
+
+/// As many people have them: each level in a file of its own.
+TEST(ForecastFile, LevelsOfSeveralFilesAreOneAxis) {
+  const TemporaryFolder folder;
+  std::vector<std::string> paths;
+  for (const std::vector<double>& in_file : {std::vector<double>{850}, {500}, {250, 100}}) {
+    paths.push_back(concat(folder.path(), "/", in_file.front(), ".nc"));
+    NetcdfOutput file(paths.back(), NetcdfOutput::Format::kNetcdf4);
+    using Type = NetcdfOutput::Type;
+    const int time = file.add_dimension("time", 1), level = file.add_dimension("level", in_file.size()),
+              lat = file.add_dimension("lat", 2), lon = file.add_dimension("lon", 2);
+    const int times = file.add_variable("time", Type::kDouble, {time}),
+              levels = file.add_variable("level", Type::kDouble, {level}),
+              lats = file.add_variable("lat", Type::kDouble, {lat}),
+              lons = file.add_variable("lon", Type::kDouble, {lon});
+    file.add_text(times, "units", "hours since 1970-01-01");
+    file.add_text(levels, "units", "hPa");
+    file.add_text(lats, "units", "degrees_north");
+    file.add_text(lons, "units", "degrees_east");
+    file.add_variable("t", Type::kFloat, {time, level, lat, lon});
+    file.end_definitions();
+    file.write(times, std::vector<double>{0});
+    file.write(levels, in_file);
+    file.write(lats, std::vector<double>{10, 20});
+    file.write(lons, std::vector<double>{5, 7});
+    file.close();
+  }
+  for (const bool downwards : {false, true}) {
+    FileSet files(paths);
+    std::vector<Field> fields = {{"t", 850}, {"t", 250}, {"t", 500}, {"t", 100}};
+    if (downwards) std::ranges::reverse(fields);
+    for (const Field& field : fields) files.select(field, true);
+    const std::string path = concat(folder.path(), "/out", downwards, ".nc");
+    OutputFile output(path, false);
+    ForecastFile forecast(files, {{0}, 6, 1, fields, false, {}}, output, 1);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      std::vector<float> values(4, static_cast<float>(*fields[f].level));
+      forecast.write(f, 0, 0, Box::whole({2, 2}), values);
+    }
+    forecast.finish();
+    const NetcdfReader file(path);
+    const std::vector<double> levels =
+        downwards ? std::vector<double>{100, 250, 500, 850} : std::vector<double>{850, 500, 250, 100};
+    EXPECT_EQ(file.values("level"), levels);
+    std::vector<double> at_levels;
+    for (const double level : levels) at_levels.insert(at_levels.end(), 4, level);
+    EXPECT_EQ(file.values("t"), at_levels);
+  }
 }
 
 constexpr std::int64_t kProjectedRows = 5, kProjectedColumns = 7;

@@ -22,10 +22,14 @@ struct Matches {
   bool empty() const { return files.empty() && folders.empty(); }
 };
 
-Matches matches(const std::string& pattern) {
+/// @param literally  what it names if none of its characters stands for others.
+Matches matches(const std::string& pattern, const fs::path& literally) {
   glob_t found{};
   std::vector<std::string> paths;
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+  std::error_code absent;
+  if (fs::exists(literally, absent)) {
+    paths = {literally.string()};
+  } else if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   globfree(&found);
@@ -64,8 +68,8 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
   for (const std::string& pattern : patterns) {
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
     Matches found;
-    if (relative) found = matches((escaped(folder.string()) + "/").append(pattern));
-    if (found.empty()) found = matches(pattern);
+    if (relative) found = matches((escaped(folder.string()) + "/").append(pattern), folder / pattern);
+    if (found.empty()) found = matches(pattern, pattern);
     if (found.empty()) {
       throw DataError(concat("no file matches \"", pattern, "\"", relative ? " in " : "",
                              relative ? folder.string() + " or the working folder" : ""));

@@ -131,6 +131,35 @@ std::vector<double> longitudes_within(const std::vector<double>& longitudes, dou
   return result;
 }
 
+bool alike(const GridOrder& a, const GridOrder& b) {
+  for (std::size_t end = 0; end < 2; ++end) {
+    const double columns = on_circle(a.columns[end] - b.columns[end]);
+    if (std::abs(a.rows[end] - b.rows[end]) > kTolerance) return false;
+    if (columns > kTolerance && kCircle - columns > kTolerance) return false;
+  }
+  return true;
+}
+
+std::vector<double> latitudes_like(std::vector<double> latitudes, const std::array<double, 2>& others) {
+  if (latitudes.size() < 2 || others[0] == others[1]) return latitudes;
+  if ((latitudes.front() < latitudes.back()) != (others[0] < others[1])) std::ranges::reverse(latitudes);
+  return latitudes;
+}
+
+std::vector<double> longitudes_like(std::vector<double> longitudes, const std::array<double, 2>& others) {
+  if (longitudes.size() < 2) return longitudes;
+  longitudes = latitudes_like(std::move(longitudes), others);
+  const double step = longitudes[1] - longitudes[0], last = longitudes.back() + step;
+  if (std::abs(std::abs(last - longitudes.front()) - kCircle) > std::abs(step) / 2) return longitudes;
+  const auto first = std::ranges::find_if(longitudes, [&](double longitude) {
+    const double offset = on_circle(longitude - others[0]);
+    return offset < kTolerance || kCircle - offset < kTolerance;
+  });
+  if (first == longitudes.end()) return longitudes;
+  std::ranges::rotate(longitudes, first);
+  return without_jumps(std::move(longitudes));
+}
+
 std::vector<double> every_of(const std::vector<double>& coordinates, std::int64_t every) {
   std::vector<double> result;
   for (std::size_t i = 0; i < coordinates.size(); i += static_cast<std::size_t>(every)) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -37,6 +38,20 @@ std::vector<double> without_jumps(std::vector<double> longitudes);
 std::vector<double> latitudes_within(const std::vector<double>& latitudes, double south, double north);
 /// The longitudes from west eastward to east, in the order of the file but without jumps, counted from west.
 std::vector<double> longitudes_within(const std::vector<double>& longitudes, double west, double east);
+/// How the rows and columns of a geographic grid follow one another: the first and the last coordinates.
+struct GridOrder {
+  std::array<double, 2> rows{}, columns{};
+
+  bool operator==(const GridOrder&) const = default;
+};
+/// Whether the coordinates are equal, as single and double precision of one number are.
+bool alike(const GridOrder& a, const GridOrder& b);
+/// Latitudes in the direction of others, of which the first and the last are given.
+std::vector<double> latitudes_like(std::vector<double> latitudes, const std::array<double, 2>& others);
+/// Longitudes without jumps in the direction of others; of a whole circle from the first of these on, where
+/// they have it.
+std::vector<double> longitudes_like(std::vector<double> longitudes, const std::array<double, 2>& others);
+
 /// Every so manieth, from the first on.
 std::vector<double> every_of(const std::vector<double>& coordinates, std::int64_t every);
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "samples/axis_map.h"
 #include "samples/statistics_pass.h"
 
 namespace jigsaw::inline samples {
@@ -15,6 +16,8 @@ struct DataUse {
   /// Statistics to take instead of those that data.normalization says: what a model was trained with. Of
   /// fields that they lack, new ones are computed, and so are all for increments over another lead time.
   std::optional<Statistics> statistics;
+  /// Whose rows and columns those of the data follow: of the grid that the model saw.
+  std::optional<GridOrder> like;
   /// Whether data.train and data.valid must hold samples; where not, there are none of them.
   bool train = true, valid = true;
   /// Leads of the windows of data.valid; nothing: as many as those of data.train.

@@ -1,6 +1,7 @@
 #include "samples/dataset.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,17 +21,23 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   const FileOpener open_file =
       share_files(paths_, Dimensions::kByName, options.external(), use.pass.cache, communicator);
   together(communicator, [&] {
-    open(file_selection(options, metadata), open_file);
+    FileSelection selection = file_selection(options, metadata);
+    selection.like = use.like;
+    open(selection, open_file);
     find_all_windows(rollout, use);
   });
   const StatisticsPass& pass = use.pass;
   if (pass.before) pass.before(*this);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
+    Statistics spared;
     if (pass.spared) {
-      std::vector<Channel> all = channels_.targets;
-      all.insert(all.end(), channels_.inputs.begin(), channels_.inputs.end());
-      return spared_statistics(pass, all, options.lead_hours, known);
+      std::vector<Channel> changing = channels_.targets;
+      std::ranges::copy_if(channels_.inputs, std::back_inserter(changing),
+                           [](const Channel& channel) { return channel.role != Role::kStatic; });
+      spared = spared_statistics(pass, changing, options.lead_hours, known);
+      if (known != nullptr) spared.fields.insert(known->fields.begin(), known->fields.end());
+      known = &spared;  // what does not change is one state of each field
     }
     return compute_statistics(*files_, channels_, periods_of(options.train, files_->calendar(), "data.train"),
                               options.lead_hours, communicator, known, pass.progress);

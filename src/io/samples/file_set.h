@@ -40,6 +40,8 @@ struct FileSelection {
   std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs
   /// Dimensions that read_entry() chooses along, beside those of fields.
   std::vector<std::string> free_dimensions = {};
+  /// Rows and columns of a geographic grid stand as these do, in place of those of the first file.
+  std::optional<GridOrder> like = {};
 };
 
 /// What the files say of a field, for files that are written.
@@ -104,7 +106,8 @@ class FileSet {
   /// is selected here. On a projection the points then must lie where theirs do.
   void take_grid(const FileSet& others);
 
-  /// The grid of the selected fields; rows and columns stand as in the first file.
+  /// The grid of the selected fields; rows and columns stand as in the first file, or as FileSelection::like
+  /// says.
   const Grid& grid() const { return grid_; }
   /// Latitudes or longitudes of the points `box` of a projected grid, which has no coordinates along its
   /// axes: standardised by those of its first, middle and last row, longitudes without a jump within half a

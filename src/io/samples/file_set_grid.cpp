@@ -105,12 +105,16 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
   const auto taken = [&](const std::vector<double>& all, std::size_t axis) {
     return every_of(all, axis < selection_.every.size() ? selection_.every[axis] : selection_.every[0]);
   };
-  const std::vector<double> rows = region.latitude.empty()
-                                       ? latitudes
-                                       : latitudes_within(latitudes, region.latitude[0], region.latitude[1]);
-  const std::vector<double> columns =
-      region.longitude.empty() ? (projected ? longitudes : without_jumps(longitudes))
-                               : longitudes_within(longitudes, region.longitude[0], region.longitude[1]);
+  std::vector<double> rows = region.latitude.empty()
+                                 ? latitudes
+                                 : latitudes_within(latitudes, region.latitude[0], region.latitude[1]);
+  std::vector<double> columns = region.longitude.empty()
+                                    ? (projected ? longitudes : without_jumps(longitudes))
+                                    : longitudes_within(longitudes, region.longitude[0], region.longitude[1]);
+  if (selection_.like && !projected) {
+    rows = latitudes_like(std::move(rows), selection_.like->rows);
+    columns = longitudes_like(std::move(columns), selection_.like->columns);
+  }
   for (const auto& [all, of_file, name] :
        {std::tuple{&rows, &latitudes, "latitude"}, std::tuple{&columns, &longitudes, "longitude"}}) {
     if (!all->empty() || of_file->empty()) continue;

@@ -365,8 +365,9 @@ double ImageData::checked_label(double value, const Channel& channel, std::int64
   if (options_.ignore_index && value == static_cast<double>(*options_.ignore_index))
     return std::numeric_limits<double>::quiet_NaN();
   if (value >= 0 && value < static_cast<double>(options_.classes) && value == std::floor(value)) return value;
-  throw DataError(concat(channel.name, " in ", files_->path(image), " holds the label ", value,
-                         "; labels are 0 to ", options_.classes - 1, " with data.classes ", options_.classes,
+  throw DataError(concat(channel.name, " in ", files_->source(channel.field.variable, image).path,
+                         " holds the label ", value, "; labels are 0 to ", options_.classes - 1,
+                         " with data.classes ", options_.classes,
                          options_.ignore_index ? "" : ", and others only as data.ignore_index"));
 }
 

@@ -28,6 +28,21 @@ TEST(AxisMap, LongitudesLoseTheirJumps) {
   EXPECT_EQ(without_jumps({5}), (std::vector<double>{5}));
 }
 
+TEST(AxisMap, FollowsTheOrderOfOthers) {
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(latitudes_like({-1, 0, 1}, {90, -90}), (Numbers{1, 0, -1}));
+  EXPECT_EQ(latitudes_like({1, 0, -1}, {90, -90}), (Numbers{1, 0, -1}));
+  EXPECT_EQ(latitudes_like({1}, {-90, 90}), (Numbers{1}));
+  EXPECT_EQ(longitudes_like({-180, -90, 0, 90}, {0, 270}), (Numbers{0, 90, 180, 270}));
+  EXPECT_EQ(longitudes_like({0, 90, 180, 270}, {-180, 90}), (Numbers{180, 270, 360, 450}));
+  EXPECT_EQ(longitudes_like({90, 0, -90, -180}, {0, 270}), (Numbers{0, 90, 180, 270}));
+  EXPECT_EQ(longitudes_like({0, 90, 180, 270}, {45, 315}), (Numbers{0, 90, 180, 270})) << "other points";
+  EXPECT_EQ(longitudes_like({10, 20, 30}, {30, 20}), (Numbers{30, 20, 10})) << "a part of the circle";
+  EXPECT_TRUE(alike({{1, 0}, {0, 270}}, {{1, 0.00001}, {360, -90}}));
+  EXPECT_FALSE(alike({{1, 0}, {0, 270}}, {{0, 1}, {0, 270}}));
+  EXPECT_FALSE(alike({{1, 0}, {0, 270}}, {{1, 0}, {-180, 90}}));
+}
+
 TEST(AxisMap, RegionsIncludeTheirEnds) {
   const std::vector<double> circle = {0, 90, 180, 270};
   EXPECT_EQ(longitudes_within(circle, -90, 90), (std::vector<double>{-90, 0, 90}));

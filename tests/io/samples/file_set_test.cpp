@@ -1,8 +1,11 @@
 #include "samples/file_set.h"
 
+#include <fstream>
+
 #include "base/error.h"
 #include "files/glob.h"
 #include "io/fixtures.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace file_set_test {
@@ -37,6 +40,13 @@ TEST(Glob, SaysWhatItDidNotFind) {
   EXPECT_EQ(sorted, expand_patterns({"levels_2.nc", "packed.nc", "levels_1.nc"}, fixture("")));
   ASSERT_EQ(sorted.size(), 3U);
   EXPECT_TRUE(sorted[0].ends_with("levels_1.nc") && sorted[2].ends_with("packed.nc")) << sorted[0];
+  // A name that is there is no pattern.
+  const testing::TemporaryFolder odd;
+  for (const char* name : {"/ERA5 [1].nc", "/ERA5 1.nc"}) std::ofstream(odd.path() + name) << "x";
+  const std::vector<std::string> named = expand_patterns({"ERA5 [1].nc"}, odd.path());
+  EXPECT_EQ(named, std::vector<std::string>{odd.path() + "/ERA5 [1].nc"});
+  EXPECT_EQ(expand_patterns({odd.path() + "/ERA5 [1].nc"}, ""), named);
+  EXPECT_EQ(expand_patterns({"ERA5 [1]*"}, odd.path()), std::vector<std::string>{odd.path() + "/ERA5 1.nc"});
   const std::string message = message_of<DataError>([] { expand_patterns({"era5_*.nc"}, "/tmp"); });
   EXPECT_NE(message.find("era5_*.nc"), std::string::npos);
   EXPECT_NE(message.find("/tmp"), std::string::npos);
