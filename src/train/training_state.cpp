@@ -165,7 +165,8 @@ void TrainingState::check_data(const Json& before) const {
   const std::optional<GridOrder> was = order_of(before), is = order_of(now);
   for (const char* compared_apart : {"rows", "columns"}) now.erase(compared_apart);
   std::string key = first_difference(before, now);
-  if (key.empty() && was && is && !alike(*was, *is)) key = "rows and columns";
+  // Statistics of the same points in another order are others in their last digits.
+  if ((key.empty() || key == "statistics") && was && is && !alike(*was, *is)) key = "rows and columns";
   if (key.empty()) return;
   throw ConfigError(
       concat("data.files: the ", key,

@@ -68,7 +68,9 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
   for (const std::string& pattern : patterns) {
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
     Matches found;
-    if (relative) found = matches((escaped(folder.string()) + "/").append(pattern), folder / pattern);
+    if (relative)
+      found =
+          matches((escaped(folder.string()) + "/").append(pattern), concat(folder.string(), "/", pattern));
     if (found.empty()) found = matches(pattern, pattern);
     if (found.empty()) {
       throw DataError(concat("no file matches \"", pattern, "\"", relative ? " in " : "",
