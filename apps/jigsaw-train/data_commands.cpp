@@ -61,8 +61,8 @@ std::map<std::string, std::int64_t> chunks_in(const std::string& path, const Sha
   return chunks;
 }
 
-/// @throws ConfigError  when no copy of `from` may have this name.
-void check_place(const std::string& to, const std::string& from, bool overwrite) {
+/// @throws ConfigError  when no copy may have this name.
+void check_place(const std::string& to, const std::vector<std::string>& inputs, bool overwrite) {
   const auto refuse = [&](const std::string& why) { throw ConfigError(concat("--output: ", to, why)); };
   std::error_code error;
   const fs::file_status status = fs::symlink_status(to, error);
@@ -70,7 +70,9 @@ void check_place(const std::string& to, const std::string& from, bool overwrite)
   if (status.type() == fs::file_type::none) refuse(concat(" cannot be written: ", error.message()));
   if (!fs::is_regular_file(status)) refuse(" is no regular file, and is not replaced");
   if (!overwrite) refuse(" is there already; say --overwrite to replace it");
-  if (fs::equivalent(to, from, error)) refuse(" is the file that is read; name another folder");
+  for (const std::string& from : inputs) {
+    if (fs::equivalent(to, from, error)) refuse(" is a file that is read; name another folder");
+  }
 }
 
 /// The deepest folder that holds all files.
@@ -108,7 +110,7 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
     const fs::path place = fs::absolute(path).lexically_normal().lexically_relative(common);
     Rechunk copy{path, (fs::path(options.output) / place).string(), chunks_in(path, pieces, data.external()),
                  options.deflate, data.external()};
-    check_place(copy.to, path, options.overwrite);
+    check_place(copy.to, paths, options.overwrite);
     copies.push_back(std::move(copy));
   }
   return copies;

@@ -11,6 +11,7 @@
 
 #include "base/host.h"
 #include "base/overdue.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
@@ -166,14 +167,14 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
     return code;
   } catch (const AgreedError& error) {
     log.end_status(true);  // what is said next stands on a line of its own
-    log.record(concat("error: ", error.what()));
+    log.record(printable(concat("error: ", error.what())));
     throw;
   } catch (const std::exception& error) {
     log.end_status(true);
     if (dynamic_cast<const PeerError*>(&error) != nullptr) std::this_thread::sleep_for(kMostUntilTold);
     // This rank alone: the others wait for it somewhere, and are ended with it.
     const auto* known = dynamic_cast<const Error*>(&error);
-    log.record(concat("error: ", error.what()));
+    log.record(printable(concat("error: ", error.what())));
     print_error(error.what(), session.rank(), session.size());
     world->abort(static_cast<int>(known != nullptr ? known->code() : ExitCode::kInternal));
     return ExitCode::kInternal;

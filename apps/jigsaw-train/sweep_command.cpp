@@ -58,16 +58,16 @@ struct Sweep {
 /// Whether validations can give what runs are judged by, as far as the configuration says it. Channels of
 /// images show in their files alone.
 /// @throws ConfigError
-void check_metric(const SearchSpace& space, const Configuration& base) {
-  if (space.method == SearchMethod::kHalving && base.validation.every == 0)
+void check_metric(const SearchSpace& space, const Configuration& run) {
+  if (space.method == SearchMethod::kHalving && run.validation.every == 0)
     throw ConfigError("a sweep by successive halving needs validations: set validation.every and data.valid");
-  const std::vector<std::string> measures = score_measures(base.data);
+  const std::vector<std::string> measures = score_measures(run.data);
   const auto refuse = [&](const std::vector<std::string>& known) {
     if (std::ranges::find(known, space.metric) != known.end()) return;
     throw ConfigError(concat("metric: validation gives no ", quote(space.metric),
                              did_you_mean(space.metric, known), "; it gives for example ", known.back()));
   };
-  if (base.data.of_images()) {
+  if (run.data.of_images()) {
     const std::size_t dot = space.metric.rfind('.');
     const std::string variable = dot == std::string::npos ? "" : space.metric.substr(0, dot + 1);
     std::vector<std::string> known = {"loss"};
@@ -77,7 +77,7 @@ void check_metric(const SearchSpace& space, const Configuration& base) {
   }
   std::vector<std::string> known = {"loss"};
   for (const std::string& measure : measures) {
-    for (const Channel& target : make_channels(base.data, false).targets)
+    for (const Channel& target : make_channels(run.data, false).targets)
       known.push_back(target.name + "." + measure);
   }
   refuse(known);
@@ -92,9 +92,6 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
   sweep.space = parse<SearchSpace>(load_config(options.grid));
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   if (sweep.wanted.empty()) throw ConfigError("the sweep has no run: one of its keys has no values");
-  const bool of_other_data = std::ranges::any_of(
-      sweep.wanted.front(), [](const auto& set) { return set.first.starts_with("data"); });
-  if (!of_other_data) check_metric(sweep.space, sweep.base);
   sweep.folder = sweep.space.output.value_or(sweep.base.output + "_sweep");
   if (sweep.halving()) {
     if (!sweep.base.train.steps)
@@ -108,7 +105,7 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
     Json changed = json;
     for (const auto& [key, value] : run) apply_override(changed, concat(key, "=", value.dump()));
     try {
-      parse<Configuration>(changed);
+      check_metric(sweep.space, parse<Configuration>(changed));
     } catch (const ConfigError& error) {
       throw ConfigError(concat("the sweep's run ", Json(run).dump(), ": ", error.what()));
     }

@@ -67,8 +67,8 @@ Machine MachineModel::on(const MeshShape& mesh, const TrainOptions& train) const
   if (node_link) {
     machine.node = {node_link->bytes_per_second, node_link->latency_seconds};
     machine.ranks_per_node = ranks_per_node;
-    machine.two_levels_from = costs(train).two_levels_from;
   }
+  machine.two_levels_from = costs(train).two_levels_from;
   return machine;
 }
 

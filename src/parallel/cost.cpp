@@ -84,7 +84,9 @@ double CostModel::seconds_per_byte(const MeshShape& mesh, AxisSet axes) const {
   if (std::isinf(two_levels_from)) return direct;
   const NodeGrid grid = node_grid(mesh, axes, ranks_per_node);
   if (!grid.several()) return direct;
-  return grid.share_between() / network.bytes_per_second + (1 - grid.share_between()) / node.bytes_per_second;
+  const double levels =
+      grid.share_between() / network.bytes_per_second + (1 - grid.share_between()) / node.bytes_per_second;
+  return std::min(direct, levels);
 }
 
 CostModel cost_model(Device device, DType type, int ranks_per_node, bool tf32) {

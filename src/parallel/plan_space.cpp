@@ -14,7 +14,8 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
       in_node_(ranks_in_node(mesh, model.ranks_per_node)),
       reads_(trace.values.size(), 0),
       homes_(trace.values.size()),
-      always_cut_(trace.values.size()) {
+      always_cut_(trace.values.size()),
+      largest_(trace.values.size()) {
   count_reads();
   find_rules();
   find_homes();
@@ -130,6 +131,10 @@ void PlanSpace::find_homes() {
     homes_[i] = std::move(homes);
   }
   for (std::size_t i = 0; i < trace_.values.size(); ++i) {
+    for (const Placements& home : homes_[i]) {
+      const auto piece = static_cast<double>(layout(static_cast<int>(i), home).largest_piece(mesh_).count());
+      largest_[i] = std::max(largest_[i], piece);
+    }
     for (int axis = 0; axis < mesh_.axes; ++axis) {
       const auto cut = [axis](const Placements& home) { return home[axis].is_shard(); };
       if (std::all_of(homes_[i].begin(), homes_[i].end(), cut)) always_cut_[i] |= axis_bit(axis);
@@ -319,8 +324,9 @@ double PlanSpace::least_gather(int v, const Placements& whole, int gathers, int 
   }
   if (copies == 1) return 0;
   const double piece = static_cast<double>(value(v).shape.count()) / pieces * model_.element_bytes;
-  // In two levels less than all that is gathered is kept within nodes.
-  const bool levels = copies * piece >= model_.two_levels_from;
+  // In two levels less than all that is gathered is kept within nodes: what is less goes directly.
+  const double most = copies * largest_[static_cast<std::size_t>(v)] * model_.element_bytes;
+  const bool levels = most >= model_.two_levels_from;
   const double far_copies = !levels ? across : evenly ? nodes : std::max(copies / model_.ranks_per_node, 1.0);
   const double far = piece * (far_copies - 1), near = piece * (copies - far_copies);
   return messages * (far_copies > 1 ? model_.network : model_.node).latency_seconds +

@@ -89,6 +89,7 @@ class PlanSpace {
   std::vector<std::vector<Placements>> homes_;
   mutable std::int64_t transfers_ = 0;
   std::vector<AxisSet> always_cut_;  // by value: the axes that cut it in all its homes
+  std::vector<double> largest_;      // by value: elements of its largest piece in any home
 };
 
 }  // namespace jigsaw::inline parallel

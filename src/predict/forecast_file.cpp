@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {
@@ -216,6 +218,17 @@ std::size_t ForecastFile::add_levels(const std::vector<FieldDescription>& fields
                                      const std::vector<std::size_t>& members) {
   std::vector<FieldLevel> levels;
   for (const std::size_t member : members) levels.push_back(level_of(fields[member], member));
+  const auto unit = [&](std::size_t member) {
+    const auto& texts = fields[member].level->texts;
+    return texts.contains("units") ? texts.at("units") : std::string();
+  };
+  for (const std::size_t member : members) {
+    if (unit(member) == unit(members.front())) continue;
+    throw DataError(
+        concat("the levels of ", fields[member].level->name, " stand in ", printable(unit(members.front())),
+               " in one file and in ", printable(unit(member)),
+               " in another, and no axis has both; --split-levels writes each as a variable of its own"));
+  }
   order_levels(levels, fields);
   CoordinateDescription axis = *fields[members.front()].level;
   axis.values.clear();

@@ -29,7 +29,7 @@ struct FirstConfiguration {
 /// touch, and a model whose patches and levels fit the grid. Comments say what was assumed.
 ///
 /// @throws DataError    for files that hold no field or image.
-/// @throws ConfigError  for a model whose patches do not fit the grid, or a member where there are none.
+/// @throws ConfigError  for a member where there are none.
 FirstConfiguration first_configuration(const FirstOptions& options);
 
 }  // namespace jigsaw::inline train

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 
 namespace jigsaw::inline train {
 namespace {
@@ -123,6 +124,24 @@ std::optional<GivenStatistics> inherited_statistics(const Configuration& configu
     const std::string checkpoint = checkpoint_at(init_from);
     return of_manifest(manifest_of(checkpoint), checkpoint);
   });
+}
+
+std::optional<GridOrder> inherited_order(const Configuration& configuration, const std::string& resume,
+                                         const std::string& init_from, Communicator& world) {
+  const std::string data = from_first(world, [&]() -> std::string {
+    try {
+      std::string checkpoint = resumed(configuration, resume);
+      if (checkpoint.empty() && !init_from.empty()) checkpoint = checkpoint_at(init_from);
+      if (checkpoint.empty()) return "null";
+      const StoredManifest stored = manifest_of(checkpoint);
+      const Json& extra = stored.manifest.extra;
+      const Json found = extra.is_object() ? extra.value("data", Json()) : Json();
+      return found.dump(-1, ' ', false, Json::error_handler_t::replace);
+    } catch (const Error&) {
+      return "null";  // who opens the checkpoint says what is wrong with it
+    }
+  });
+  return order_of(Json::parse(data));
 }
 
 void tell_statistics(const std::optional<GivenStatistics>& given, const Statistics& used,

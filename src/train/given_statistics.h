@@ -43,6 +43,12 @@ std::optional<GivenStatistics> inherited_statistics(const Configuration& configu
                                                     const std::string& resume, const std::string& init_from,
                                                     Communicator& world);
 
+/// The order of rows and columns that the model of a run saw before, whatever data.normalization says: in the
+/// checkpoint that the run goes on from, or else in that of `init_from`. Nothing where there is none, or it
+/// does not say. Collective.
+std::optional<GridOrder> inherited_order(const Configuration& configuration, const std::string& resume,
+                                         const std::string& init_from, Communicator& world);
+
 /// Says whose statistics the data have, where a run begins with the parameters of a checkpoint.
 void tell_statistics(const std::optional<GivenStatistics>& given, const Statistics& used,
                      const std::string& init_from, Log& log);

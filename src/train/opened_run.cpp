@@ -36,7 +36,7 @@ DataUse use_of(const Configuration& configuration, Communicator& world, Communic
   DataUse use = opening.use;
   if (opening.given != nullptr) {
     use.statistics = opening.given->statistics;
-    use.like = opening.given->order;
+    if (!use.like) use.like = opening.given->order;
   }
   StatisticsPass& pass = use.pass;
   pass.cache = opening.cache;

@@ -45,6 +45,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       started_(now()),
       trace_(options_.trace, world),
       given_(inherited_statistics(configuration, options.resume, options.init_from, world)),
+      order_(inherited_order(configuration, options.resume, options.init_from, world)),
       run_(configuration, options.config_folder, world, opening(configuration)),
       remarks_(run_.data(), world, log),
       config_(run_.configuration()),
@@ -77,8 +78,10 @@ void Trainer::measure_machine() {
 }
 
 Opening Trainer::opening(const Configuration& configuration) {
-  return {[this, &configuration] { together(world_, [&] { open_run_directory(configuration); }); }, &log_,
-          cache_folder(), given_ ? &*given_ : nullptr};
+  Opening opening{[this, &configuration] { together(world_, [&] { open_run_directory(configuration); }); },
+                  &log_, cache_folder(), given_ ? &*given_ : nullptr};
+  opening.use.like = order_;
+  return opening;
 }
 
 void Trainer::open_run_directory(const Configuration& configuration) {

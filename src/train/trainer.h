@@ -128,6 +128,7 @@ class Trainer {
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Watchdog> watchdog_;
   std::optional<GivenStatistics> given_;
+  std::optional<GridOrder> order_;
   OpenedRun run_;
   DataRemarks remarks_;
   const Configuration& config_;

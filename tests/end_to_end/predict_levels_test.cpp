@@ -125,9 +125,17 @@ TEST_F(PredictLevels, RowsOfOtherFilesStandAsTheModelSawThem) {
   const Outcome resumed =
       run(1, "--config " + path("config.json") + " --set output=" + path("run") +
                  " --set train.steps=12 --set 'data.files=[\"" + path("northward.nc") + "\"]'");
-  EXPECT_EQ(resumed.exit_code, 2) << resumed.err;
-  EXPECT_NE(resumed.err.find("the rows and columns of the training data differ"), std::string::npos)
-      << resumed.err;
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  // A model that begins with these parameters sees what they saw, too.
+  const auto loss_of_first_step = [&](const std::string& name, const std::string& file) {
+    const Outcome tuned =
+        run(1, "--config " + path("config.json") + " --set output=" + path(name) + " --init-from " +
+                   path("run") + " --set train.steps=1" +
+                   " --set data.normalization=auto --set 'data.files=[\"" + path(file) + "\"]'");
+    EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+    return series(metrics(path(name), "train"), "loss");
+  };
+  EXPECT_EQ(loss_of_first_step("tuned", "states.nc"), loss_of_first_step("tuned_northward", "northward.nc"));
 }
 
 TEST_F(PredictLevels, AreThoseOfTheForecastOfAllLevels) {

@@ -157,7 +157,10 @@ std::vector<double> longitudes_like(std::vector<double> longitudes, const std::a
   });
   if (first == longitudes.end()) return longitudes;
   std::ranges::rotate(longitudes, first);
-  return without_jumps(std::move(longitudes));
+  longitudes = without_jumps(std::move(longitudes));
+  const double turns = kCircle * std::round((longitudes.front() - others[0]) / kCircle);
+  for (double& longitude : longitudes) longitude -= turns;
+  return longitudes;
 }
 
 std::vector<double> every_of(const std::vector<double>& coordinates, std::int64_t every) {
