@@ -14,7 +14,6 @@
 #include "files/io_lock.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
-#include "predict/score_files.h"
 #include "support/netcdf_reader.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
@@ -169,32 +168,6 @@ TEST_F(ForecastFileTest, ReplacesOnlyWhatItMay) {
   EXPECT_THROW(OutputFile("/dev/null", true), ConfigError);
   EXPECT_THROW(OutputFile(folder_.path(), true), ConfigError);
   EXPECT_THROW(OutputFile(folder_.path() + "/no/such/folder.nc", false), ConfigError);
-}
-
-/// Scores as JSON and as NetCDF: both or neither.
-TEST_F(ForecastFileTest, TwoFilesOfScoresStayTogetherOrNotAtAll) {
-  const std::string json = folder_.path() + "/scores.json", netcdf = folder_.path() + "/scores.nc";
-  const auto number = [] { return Json{{"rmse", 1.5}}; };
-  const auto whole = [](const std::string& path) { testing::put_text(path, "scores"); };
-  EXPECT_THROW(ScoreFiles(json, folder_.path() + "/./scores.json", false), ConfigError);
-  {
-    ScoreFiles files(json, netcdf, false);
-    EXPECT_THROW(files.write(number, [](const std::string&) { throw DataError("the disk is full"); }),
-                 DataError);
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
-  {
-    ScoreFiles files(json, netcdf, false);
-    std::filesystem::create_directories(netcdf + "/in the way");
-    EXPECT_THROW(files.write(number, whole), DataError);
-  }
-  EXPECT_FALSE(std::filesystem::exists(json));
-  std::filesystem::remove_all(netcdf);
-  ScoreFiles(json, netcdf, false).write(number, whole);
-  EXPECT_EQ(testing::text_of(json), "{\n \"rmse\": 1.5\n}\n");
-  EXPECT_EQ(testing::text_of(netcdf), "scores");
-  ScoreFiles("", netcdf, true).write(number, [](const std::string& path) { testing::put_text(path, "new"); });
-  EXPECT_EQ(testing::text_of(netcdf), "new");
 }
 
 /// A link, or a pipe that would be waited for, of the name under which it is written.

@@ -140,15 +140,25 @@ bool alike(const GridOrder& a, const GridOrder& b) {
   return true;
 }
 
+namespace {
+
+/// Coordinates without jumps, ascending where the others do.
+std::vector<double> in_direction_of(const std::array<double, 2>& others, std::vector<double> coordinates) {
+  if (coordinates.size() < 2 || others[0] == others[1]) return coordinates;
+  if ((coordinates.front() < coordinates.back()) != (others[0] < others[1]))
+    std::ranges::reverse(coordinates);
+  return coordinates;
+}
+
+}  // namespace
+
 std::vector<double> latitudes_like(std::vector<double> latitudes, const std::array<double, 2>& others) {
-  if (latitudes.size() < 2 || others[0] == others[1]) return latitudes;
-  if ((latitudes.front() < latitudes.back()) != (others[0] < others[1])) std::ranges::reverse(latitudes);
-  return latitudes;
+  return in_direction_of(others, std::move(latitudes));
 }
 
 std::vector<double> longitudes_like(std::vector<double> longitudes, const std::array<double, 2>& others) {
   if (longitudes.size() < 2) return longitudes;
-  longitudes = latitudes_like(std::move(longitudes), others);
+  longitudes = in_direction_of(others, std::move(longitudes));
   const double step = longitudes[1] - longitudes[0], last = longitudes.back() + step;
   if (std::abs(std::abs(last - longitudes.front()) - kCircle) > std::abs(step) / 2) return longitudes;
   const auto first = std::ranges::find_if(longitudes, [&](double longitude) {

@@ -38,11 +38,10 @@ std::vector<double> without_jumps(std::vector<double> longitudes);
 std::vector<double> latitudes_within(const std::vector<double>& latitudes, double south, double north);
 /// The longitudes from west eastward to east, in the order of the file but without jumps, counted from west.
 std::vector<double> longitudes_within(const std::vector<double>& longitudes, double west, double east);
+
 /// How the rows and columns of a geographic grid follow one another: the first and the last coordinates.
 struct GridOrder {
   std::array<double, 2> rows{}, columns{};
-
-  bool operator==(const GridOrder&) const = default;
 };
 /// Whether the coordinates are equal, as single and double precision of one number are.
 bool alike(const GridOrder& a, const GridOrder& b);
