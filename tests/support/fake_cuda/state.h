@@ -44,8 +44,9 @@ struct Devices {
   int stopped = -1;  ///< the device that hangs
   cudaError_t next = cudaSuccess, sticky = cudaSuccess, last = cudaSuccess;
 
+  /// Never destroyed: threads that were left alone may wait for its mutex when main() has ended.
   static Devices& all() {
-    static Devices devices;
+    static Devices& devices = *new Devices;
     return devices;
   }
   std::size_t used(int device) const {

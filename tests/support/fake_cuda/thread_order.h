@@ -16,8 +16,9 @@ namespace jigsaw::testing::fake_cuda {
 /// runtime's mutex; touched() from anywhere, for code that is no kernel calls it, too.
 class ThreadOrder {
  public:
+  /// Never destroyed, as WorkOrder.
   static ThreadOrder& all() {
-    static ThreadOrder order;
+    static ThreadOrder& order = *new ThreadOrder;
     return order;
   }
 

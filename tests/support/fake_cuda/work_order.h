@@ -25,8 +25,9 @@ class WorkOrder {
   using Clock = std::vector<std::int64_t>;
   using Id = std::uint32_t;
 
+  /// Never destroyed: streams that end after main() still name it.
   static WorkOrder& all() {
-    static WorkOrder order;
+    static WorkOrder& order = *new WorkOrder;
     return order;
   }
 

@@ -157,7 +157,6 @@ class Carrier {
   }
 
  private:
-  Carrier() { mutex(); }  // which outlives it
   void work(const std::stop_token& stop) {
     std::unique_lock lock(mutex());
     while (changed_.wait(lock, stop, [this] { return !launches_.empty(); }) && !stop.stop_requested()) {

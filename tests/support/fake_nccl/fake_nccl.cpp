@@ -77,8 +77,9 @@ struct Nccl {
   std::int64_t jobs = 0;  ///< that were forgotten
   std::condition_variable_any ending;
 
+  /// Never destroyed: threads that were left alone may wait in an abort when main() has ended.
   static Nccl& all() {
-    static Nccl nccl;
+    static Nccl& nccl = *new Nccl;
     return nccl;
   }
 };
