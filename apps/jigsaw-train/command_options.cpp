@@ -25,7 +25,13 @@ CommandOption& CommandOption::within(double low, double high) {
 }
 
 CommandOption& CommandOption::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](const std::string& text) {
+        double number = 0;
+        const bool positive = CLI::detail::lexical_cast(text, number) && number > 0;
+        return positive ? std::string() : "must be a number above 0, not " + text;
+      },
+      "POSITIVE"));
   return *this;
 }
 

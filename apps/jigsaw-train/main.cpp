@@ -1,7 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "commands.h"
 #include "files/io_lock.h"
 #include "files/probe.h"
+#include "printed.h"
 #include "version.h"
 
 namespace jigsaw {
@@ -121,16 +120,6 @@ void parse_command_line(CommandLine& line, int argc, char** argv) {
   if (command == "train" && config.empty()) refuse("a configuration or a command is needed");
   if (command != "train" && command != "sweep" && !config.empty())
     refuse(concat(config, " is nothing that the command ", command, " takes"));
-}
-
-/// What a command printed for others to read must be there in whole.
-/// @throws DataError
-void require_printed() {
-  std::cout.flush();
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::cout && std::ferror(stdout) == 0) return;
-  throw DataError(concat("what goes to stdout cannot be written in whole",
-                         errno != 0 ? concat(": ", std::strerror(errno)) : "", "; it ends too early"));
 }
 
 ExitCode run(int argc, char** argv) {

@@ -12,6 +12,7 @@
 #include "estimate/mesh_choice.h"
 #include "estimate/report.h"
 #include "files/glob.h"
+#include "printed.h"
 
 namespace jigsaw {
 
@@ -147,6 +148,7 @@ ExitCode run_plan(const PlanArguments& options) {
   } else {
     std::cout << to_text(question, report);
   }
+  require_printed();
   return ExitCode::kDone;
 }
 

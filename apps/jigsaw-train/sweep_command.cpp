@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "kernels/cuda_context.h"
 #include "local_runs.h"
+#include "printed.h"
 #include "samples/channels.h"
 #include "sweep/status_table.h"
 #include "sweep/successive_halving.h"
@@ -325,6 +326,7 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
                                             : summary_text(sweep.space, rows));
     }
   }
+  require_printed();
   return ExitCode::kDone;
 }
 

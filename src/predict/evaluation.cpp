@@ -13,6 +13,7 @@
 #include "predict/score_files.h"
 #include "predict/score_report.h"
 #include "samples/shared_files.h"
+#include "samples/units.h"
 #include "train/validation.h"
 
 namespace jigsaw::inline predict {
@@ -82,7 +83,7 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
   for (const Channel& target : targets) {
     files.select(target.field, false);
     const std::string &units = data.files().units(target.field), &there = files.units(target.field);
-    if (units.empty() || there.empty() || units == there) continue;
+    if (units.empty() || there.empty() || same_unit(units, there)) continue;
     throw DataError(concat("the climatology of ", target.name, " in ", paths.front(), " is in \"", there,
                            "\", the data in \"", units, "\""));
   }

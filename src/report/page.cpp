@@ -106,6 +106,10 @@ std::string report_page(const ReportOptions& options) {
   page.note(concat("Written ", utc_stamp(), "."));
   for (const RunRecord& run : runs) {
     if (!run.over()) page.note(concat(run.name, " has not ended: this is what it has written so far."));
+    if (run.foreign_lines > 0) {
+      page.note(concat(
+          run.name, ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
+    }
     if (!run.examples)
       page.note(concat(run.name,
                        " holds no maps or slices; a run with \"report\": true and validations keeps some."));

@@ -141,7 +141,11 @@ RunRecord read_run(const std::string& path) {
   std::ifstream lines(metrics);
   for (std::string line; std::getline(lines, line) && !lines.eof();) {
     const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object()) add_line(run, json);
+    if (json.is_object()) {
+      add_line(run, json);
+    } else {
+      ++run.foreign_lines;
+    }
   }
   // A summary of an earlier start is none of a run that has gone on.
   if (run.over() && !run.step.empty() && run.summary.value("steps", 0.0) < run.step.back())

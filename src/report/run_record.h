@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ struct RunRecord {
   /// The lines "train" of metrics.jsonl, a number a step; NaN where a line has none.
   std::vector<double> step, loss, learning_rate, norm, step_seconds, data_wait, communication, rate,
       peak_share;
-  std::vector<Json> valid;  ///< the lines "valid"
+  std::vector<Json> valid;         ///< the lines "valid"
+  std::int64_t foreign_lines = 0;  ///< of metrics.jsonl: whole, and no JSON objects
   std::string first_time, last_time;
   std::optional<Examples> examples;
   Json scores = nullptr;  ///< as evaluate writes them

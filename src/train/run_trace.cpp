@@ -74,8 +74,10 @@ TracedSteps traced_steps(const std::string& text, std::int64_t first_step) {
 }
 
 RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(options), world_(world) {
-  if (!options_.wanted()) return;
+  if (!options_.wanted() && options_.steps.empty()) return;
   together(world_, [&] {
+    if (!options_.wanted())
+      throw ConfigError("command line: --trace-steps is for --trace or --profile, and neither is there");
     steps_ = traced_steps(options_.steps, 1);
     if (world_.rank() == 0 && !options_.file.empty())
       write_trace(options_.file, [&] { const Replacement attempt(options_.file); });

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "end_to_end/command.h"
+#include "support/source_dir.h"
 
 namespace jigsaw::e2e {
 namespace {
@@ -41,7 +42,10 @@ TEST(ShellPages, BashCompletesCommandsOptionsAndWords) {
 TEST(ShellPages, AFullDiskBehindStdoutIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   const TemporaryFolder folder;
-  for (const char* arguments : {"config --schema", "manual", "--help"}) {
+  const std::string plan =
+      "plan --ranks 2 --json --config " + quoted(testing::source_dir() + "/configs/era5_uk_vit.json");
+  for (const std::string& arguments :
+       {std::string("config --schema"), std::string("manual"), std::string("--help"), plan}) {
     const std::string command =
         quoted(JIGSAW_TRAIN) + " " + arguments + " > /dev/full 2> " + quoted(folder / "err.txt");
     EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3) << arguments;

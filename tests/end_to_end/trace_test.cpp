@@ -124,6 +124,7 @@ TEST_F(TraceTest, WhatCannotBeTracedIsRefusedAtOnce) {
     EXPECT_FALSE(fs::exists(folder_ / "run"));
   };
   refused("--profile --trace-steps 5-2", "--trace-steps must be");
+  refused("--trace-steps 5", "--trace-steps is for --trace or --profile");
   refused("--profile --trace-steps x", "--trace-steps must be");
   refused("--profile --trace-steps 2-5:0", "--trace-steps must be");
   refused("--trace /nowhere/trace.json", "--trace /nowhere/trace.json cannot be written");

@@ -58,6 +58,13 @@ def write_hdf5(path, libver, types):
         file.create_dataset("scalar", data=numpy.float32(FILL))
 
 
+def write_bools(path):
+    """False and true, which h5py stores as names for numbers of one byte."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        for layout in ("contiguous", "gzip_shuffle_fletcher"):
+            file.create_dataset(f"bool_{layout}", data=value("u1") % 2 == 1, **FILTERS[layout])
+
+
 def write_netcdf(path, version):
     with netCDF4.Dataset(path, "w", format=version) as file:
         file.createDimension("time", None)
@@ -91,6 +98,7 @@ def write_sole_record(path):
 HERE.mkdir(parents=True, exist_ok=True)
 write_hdf5(HERE / "earliest.h5", "earliest", TYPES)
 write_hdf5(HERE / "latest.h5", ("v110", "v110"), ["f4le"])
+write_bools(HERE / "bools.h5")
 for name, version in (("cdf1", "NETCDF3_CLASSIC"), ("cdf2", "NETCDF3_64BIT_OFFSET"),
                       ("cdf5", "NETCDF3_64BIT_DATA"), ("netcdf4", "NETCDF4")):
     write_netcdf(HERE / f"{name}.nc", version)

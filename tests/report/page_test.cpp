@@ -180,6 +180,10 @@ TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
   EXPECT_NE(page.find("first has not ended"), std::string::npos);
   EXPECT_NE(page.find("fig-loss"), std::string::npos);
   EXPECT_EQ(page.find("fig-memory"), std::string::npos);
+  EXPECT_EQ(page.find("no JSON"), std::string::npos);
+  std::ofstream(run.path + "/metrics.jsonl", std::ios::app)
+      << "{\"step\": 3, \n17\n{\"a line that is being wri";
+  EXPECT_NE(report_page({{run.path}, "", "", ""}).find("no JSON and are left out: 2."), std::string::npos);
   for (const char* file : {"/metrics.jsonl", "/examples.json", "/placement.json"}) {
     std::filesystem::remove(run.path + file);
     EXPECT_EQ(faults_of(report_page({{run.path}, "", "", ""})), std::vector<std::string>()) << file;

@@ -20,7 +20,7 @@ constexpr std::size_t kMostTextBytes = std::size_t{1} << 24;
 
 bool is_number(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
-  return kind == H5T_INTEGER || kind == H5T_FLOAT;
+  return kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM;
 }
 
 std::string text_of(hid_t attribute, hid_t type, std::size_t longest) {

@@ -25,13 +25,16 @@ std::vector<KnownType> known_types() {
       {StoredType::kF32, H5T_IEEE_F32LE, H5T_IEEE_F32BE}, {StoredType::kF64, H5T_IEEE_F64LE, H5T_IEEE_F64BE}};
 }
 
+/// Of names for numbers, as h5py stores false and true, those of the numbers.
 std::optional<StoredNumbers> numbers_of(hid_t type) {
   constexpr bool kLittle = std::endian::native == std::endian::little;
   for (const KnownType& known : known_types()) {
     if (H5Tequal(type, known.little) > 0) return StoredNumbers{known.type, !kLittle};
     if (H5Tequal(type, known.big) > 0) return StoredNumbers{known.type, kLittle};
   }
-  return std::nullopt;
+  if (H5Tget_class(type) != H5T_ENUM) return std::nullopt;
+  const Hdf5Id of_names(H5Tget_super(type), H5Tclose);
+  return numbers_of(of_names.get());
 }
 
 /// Nothing when one of them is not known here.
@@ -116,6 +119,8 @@ hid_t native_type(StoredType type) {
       return H5T_NATIVE_FLOAT;
     case StoredType::kF64:
       return H5T_NATIVE_DOUBLE;
+    case StoredType::kF16:
+      break;  // storage_of() tells none: the library makes doubles of it
   }
   fail("unknown type of a number in a file");
 }

@@ -1,5 +1,8 @@
 #include "files/stored_type.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -29,7 +32,38 @@ void encode(double value, std::span<std::byte> bytes) {
   std::memcpy(bytes.data(), &number, sizeof number);
 }
 
+constexpr std::uint16_t kHalfSign = 0x8000, kHalfInfinity = 0x7c00, kHalfNaN = 0x7e00;
+constexpr int kHalfFraction = 10, kHalfLeastExponent = -14;
+constexpr double kHalfLimit = 65520;  ///< from it on the nearest is infinity
+
 }  // namespace
+
+Half::Half(double value) {
+  const std::uint16_t sign = std::signbit(value) ? kHalfSign : 0;
+  const double size = std::abs(value);
+  if (std::isnan(value)) {
+    bits = sign | kHalfNaN;
+  } else if (size >= kHalfLimit) {
+    bits = sign | kHalfInfinity;
+  } else {
+    // In units of the last place, which all below 2^-14 share; a fraction rounded up to 2 raises the
+    // exponent.
+    const int exponent = size == 0 ? kHalfLeastExponent : std::max(std::ilogb(size), kHalfLeastExponent);
+    const auto units = static_cast<int>(std::nearbyint(std::ldexp(size, kHalfFraction - exponent)));
+    const int raised = (exponent - kHalfLeastExponent) << kHalfFraction;
+    bits = static_cast<std::uint16_t>(sign + raised + units);
+  }
+}
+
+Half::operator float() const {
+  const std::uint32_t sign = (bits & std::uint32_t{kHalfSign}) << 16;
+  const std::uint32_t size = bits & ~std::uint32_t{kHalfSign};
+  constexpr int kShift = 23 - kHalfFraction;
+  // The same fraction, and an exponent that is too small by the difference of the biases.
+  const float scaled = std::bit_cast<float>(size << kShift) * 0x1p112F;
+  const std::uint32_t beyond = size >= kHalfInfinity ? 0x7f800000U | size << kShift : 0;
+  return std::bit_cast<float>(sign | (beyond != 0 ? beyond : std::bit_cast<std::uint32_t>(scaled)));
+}
 
 std::int64_t size_of(StoredType type) {
   switch (type) {
@@ -38,6 +72,7 @@ std::int64_t size_of(StoredType type) {
       return 1;
     case StoredType::kI16:
     case StoredType::kU16:
+    case StoredType::kF16:
       return 2;
     case StoredType::kI32:
     case StoredType::kU32:
@@ -69,6 +104,8 @@ void encode_number(StoredType type, double value, std::span<std::byte> bytes) {
       return encode<std::int64_t>(value, bytes);
     case StoredType::kU64:
       return encode<std::uint64_t>(value, bytes);
+    case StoredType::kF16:
+      return encode<Half>(value, bytes);
     case StoredType::kF32:
       return encode<float>(value, bytes);
     case StoredType::kF64:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -40,9 +41,7 @@ template <typename S, bool kSwapped>
     if constexpr (sizeof(S) == 4) bits = __builtin_bswap32(bits);
     if constexpr (sizeof(S) == 8) bits = __builtin_bswap64(bits);
   }
-  S value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
+  return std::bit_cast<S>(bits);
 }
 
 /// No branch in the loop, so that it is vectorised.
@@ -136,6 +135,8 @@ std::int64_t with_type(StoredNumbers numbers, const F& f) {
       return with(std::int64_t{});
     case StoredType::kU64:
       return with(std::uint64_t{});
+    case StoredType::kF16:
+      return with(Half());
     case StoredType::kF32:
       return with(float{});
     case StoredType::kF64:
@@ -178,7 +179,9 @@ void Unpacking::add_missing(const FileVariable& variable, const char* attribute)
       continue;
     }
     // A double attribute of a float variable is meant as the float nearest to it.
-    missing_.push_back(variable.single_precision ? static_cast<double>(static_cast<float>(value)) : value);
+    missing_.push_back(variable.type == StoredType::kF16 ? static_cast<double>(Half(value))
+                       : variable.single_precision       ? static_cast<double>(static_cast<float>(value))
+                                                         : value);
   }
 }
 
@@ -189,6 +192,7 @@ bool Unpacking::exact_in_float(const FileVariable& variable) {
     case StoredType::kI8:
     case StoredType::kI16:
     case StoredType::kU16:
+    case StoredType::kF16:
     case StoredType::kF32:
       return true;
     default:

@@ -55,8 +55,9 @@ Shape extents(const Json& object, const char* key, std::int64_t least, const std
 }
 
 std::optional<StoredType> type_of(const std::string& kind_and_bytes) {
-  static constexpr std::array<std::pair<std::string_view, StoredType>, 10> kTypes = {
-      {{"u1", StoredType::kU8},
+  static constexpr std::array<std::pair<std::string_view, StoredType>, 12> kTypes = {
+      {{"b1", StoredType::kU8},
+       {"u1", StoredType::kU8},
        {"i1", StoredType::kI8},
        {"i2", StoredType::kI16},
        {"u2", StoredType::kU16},
@@ -64,6 +65,7 @@ std::optional<StoredType> type_of(const std::string& kind_and_bytes) {
        {"u4", StoredType::kU32},
        {"i8", StoredType::kI64},
        {"u8", StoredType::kU64},
+       {"f2", StoredType::kF16},
        {"f4", StoredType::kF32},
        {"f8", StoredType::kF64}}};
   const auto* const found = std::find_if(kTypes.begin(), kTypes.end(),
@@ -84,6 +86,10 @@ std::optional<double> number_of(const Json& value) {
   if (value == "Infinity") return std::numeric_limits<double>::infinity();
   if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
   return std::nullopt;
+}
+
+std::optional<double> fill_of(const Json& value) {
+  return value.is_boolean() ? std::optional(value.get<bool>() ? 1.0 : 0.0) : number_of(value);
 }
 
 std::string word_of(const Json& value) {
@@ -130,7 +136,7 @@ ZarrArray zarr_array_of_format2(const Json& zarray, const std::string& what) {
     if (!codec) array.refuse(concat("it is compressed by \"", id, "\"; zlib, gzip, blosc and zstd are read"));
     array.packing.codec = codec.value_or(ChunkCodec::kNone);
   }
-  array.fill = zarr_metadata::number_of(zarray.value("fill_value", Json()));
+  array.fill = zarr_metadata::fill_of(zarray.value("fill_value", Json()));
   if (zarray.value("dimension_separator", Json(".")) == "/") array.separator = '/';
   return array;
 }

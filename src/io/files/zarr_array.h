@@ -59,6 +59,8 @@ std::optional<StoredType> type_of(const std::string& kind_and_bytes);
 std::string time_unit(const std::string& unit);
 /// A number, "NaN", "Infinity" or "-Infinity"; nothing for others.
 std::optional<double> number_of(const nlohmann::json& value);
+/// The same of a fill_value, which may be false or true.
+std::optional<double> fill_of(const nlohmann::json& value);
 /// A text for messages, as far as it fits in; "" for what is none.
 std::string word_of(const nlohmann::json& value);
 /// Checks what both formats must fulfil. @throws DataError

@@ -30,7 +30,8 @@ struct Extension {
 };
 
 std::optional<StoredType> type_of(const std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, const char*>, 10> kNames = {{{"uint8", "u1"},
+  static constexpr std::array<std::pair<std::string_view, const char*>, 12> kNames = {{{"bool", "b1"},
+                                                                                       {"uint8", "u1"},
                                                                                        {"int8", "i1"},
                                                                                        {"int16", "i2"},
                                                                                        {"uint16", "u2"},
@@ -38,6 +39,7 @@ std::optional<StoredType> type_of(const std::string& name) {
                                                                                        {"uint32", "u4"},
                                                                                        {"int64", "i8"},
                                                                                        {"uint64", "u8"},
+                                                                                       {"float16", "f2"},
                                                                                        {"float32", "f4"},
                                                                                        {"float64", "f8"}}};
   const auto* const found =
@@ -48,14 +50,14 @@ std::optional<StoredType> type_of(const std::string& name) {
 /// A number, or the bits of one, "0x7fc00000".
 std::optional<double> fill_of(const Json& value, StoredType type) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
-  const bool single = type == StoredType::kF32;
-  if (!text.starts_with("0x") || (!single && type != StoredType::kF64))
-    return zarr_metadata::number_of(value);
+  const bool real = type == StoredType::kF16 || type == StoredType::kF32 || type == StoredType::kF64;
+  if (!text.starts_with("0x") || !real) return zarr_metadata::fill_of(value);
   std::uint64_t bits = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + 2, end, bits, 16);
   if (error != std::errc() || stop != end) return std::nullopt;
-  if (single) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  if (type == StoredType::kF16) return static_cast<double>(Half::of_bits(static_cast<std::uint16_t>(bits)));
+  if (type == StoredType::kF32) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   return std::bit_cast<double>(bits);
 }
 

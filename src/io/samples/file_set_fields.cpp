@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "samples/file_set.h"
+#include "samples/units.h"
 
 namespace jigsaw::inline samples {
 
@@ -264,7 +265,7 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   std::string units = parts[0].variable->text("units");
   for (const Part& part : parts) {
     const std::string other = part.variable->text("units");
-    if (other == units) continue;
+    if (same_unit(other, units)) continue;
     const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
     throw DataError(concat(field.variable, " is in \"", units, "\" in ", path(parts[0]), " and in \"", other,
                            "\" in ", path(part), "; it must have one unit"));

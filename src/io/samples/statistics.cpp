@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "config/json.h"
 #include "samples/shared_work.h"
+#include "samples/units.h"
 
 namespace jigsaw::inline samples {
 
@@ -303,7 +304,7 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
   const auto check = [&](const Channel& channel) {
     const FieldStatistics& found = statistics.of(channel.field);
     const std::string& units = files.units(channel.field);
-    if (!found.units.empty() && !units.empty() && found.units != units) {
+    if (!found.units.empty() && !units.empty() && !same_unit(found.units, units)) {
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
     }

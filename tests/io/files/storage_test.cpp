@@ -1,5 +1,6 @@
 // Every type and layout on disk, against files that h5py and netCDF4 wrote (make_storage_fixtures.py).
 #include <array>
+#include <cmath>
 #include <optional>
 #include <random>
 #include <thread>
@@ -131,6 +132,12 @@ TEST_P(Storage, OfHdf5IsReadInEveryTypeAndLayout) {
   EXPECT_EQ(scalar[0], kFill);
 }
 INSTANTIATE_TEST_SUITE_P(Versions, Storage, ::testing::Values("earliest.h5", "latest.h5"));
+
+TEST(Hdf5Storage, OfFalseAndTrueIsReadAsNumbers) {
+  const auto file = open_variables(fixture("storage/bools.h5"), Dimensions::kByNumber);
+  for (const char* const name : {"bool_contiguous", "bool_gzip_shuffle_fletcher"})
+    expect_values(*file, name, [](const Shape& at) { return std::fmod(value_at("u1", at), 2); });
+}
 
 class NetcdfStorage : public ::testing::TestWithParam<const char*> {};
 

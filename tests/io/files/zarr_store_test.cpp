@@ -126,6 +126,8 @@ class Store {
         rest /= spec.chunks[d];
       }
       const bool swapped = spec.dtype[0] == '>';
+      if (spec.dtype.ends_with("b1")) bytes += static_cast<char>(static_cast<int>(value(at)) % 2);
+      if (spec.dtype.ends_with("f2")) bytes += bytes_of<Half>(value(at), swapped);
       if (spec.dtype.ends_with("f4")) bytes += bytes_of<float>(value(at), swapped);
       if (spec.dtype.ends_with("f8")) bytes += bytes_of<double>(value(at), swapped);
       if (spec.dtype.ends_with("i2")) bytes += bytes_of<std::int16_t>(value(at), swapped);
@@ -169,7 +171,7 @@ TEST(ZarrStore, ReadsChunksOfEveryCodecAndType) {
   Store store(folder.path() + "/a.zarr");
   const Shape shape{3, 4, 7}, chunks{2, 3, 4};
   for (const char* codec : {"", "zlib", "blosc", "zstd"}) {
-    for (const char* dtype : {"<f4", ">f4", "<f8", "<i2", ">i2", "<i8"}) {
+    for (const char* dtype : {"|b1", "<f2", ">f2", "<f4", ">f4", "<f8", "<i2", ">i2", "<i8"}) {
       store.add(concat("x", codec, dtype[0] == '<' ? "little" : "big", dtype + 1),
                 {.shape = shape, .chunks = chunks, .codec = codec, .dtype = dtype}, value_at);
     }
@@ -178,14 +180,42 @@ TEST(ZarrStore, ReadsChunksOfEveryCodecAndType) {
   for (const bool consolidated : {false, true}) {
     if (consolidated) store.consolidate();
     ZarrStore opened(store.path());
-    ASSERT_EQ(opened.variables().size(), 25U);
+    ASSERT_EQ(opened.variables().size(), 37U);
     for (const FileVariable& variable : opened.variables()) {
-      const bool whole = variable.name.find('i') != std::string::npos && !variable.name.ends_with("f4") &&
-                         !variable.name.ends_with("f8") && variable.name != "slashes";
-      expect_values(opened, variable.name,
-                    [&](const Shape& at) { return whole ? std::trunc(value_at(at)) : value_at(at); });
+      const bool whole = variable.name.ends_with("i2") || variable.name.ends_with("i8");
+      expect_values(opened, variable.name, [&](const Shape& at) {
+        if (variable.name.ends_with("b1")) return std::fmod(std::trunc(value_at(at)), 2);
+        return whole ? std::trunc(value_at(at)) : value_at(at);
+      });
     }
   }
+}
+
+/// By the definition of the format, and to the nearest one and back.
+TEST(Half, IsOfSixteenBits) {
+  double before = -1;
+  for (unsigned bits = 0; bits < 0x7c00; ++bits) {
+    const auto exponent = static_cast<int>(bits >> 10), fraction = static_cast<int>(bits & 0x3ff);
+    const double value =
+        exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+    const Half half = Half::of_bits(static_cast<std::uint16_t>(bits));
+    ASSERT_EQ(static_cast<double>(half), value);
+    ASSERT_EQ(static_cast<float>(Half::of_bits(static_cast<std::uint16_t>(bits | 0x8000))), -value);
+    ASSERT_EQ(Half(value).bits, bits);
+    ASSERT_EQ(Half(-value).bits, bits | 0x8000);
+    if (bits > 0) {
+      const double middle = (before + value) / 2;
+      ASSERT_EQ(Half(middle).bits, bits % 2 == 0 ? bits : bits - 1);
+      ASSERT_EQ(Half(std::nextafter(middle, value)).bits, bits);
+      ASSERT_EQ(Half(std::nextafter(middle, before)).bits, bits - 1);
+    }
+    before = value;
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double large : {65520.0, 1e300, kInfinity}) EXPECT_EQ(Half(large).bits, 0x7c00);
+  EXPECT_EQ(static_cast<double>(Half::of_bits(0xfc00)), -kInfinity);
+  EXPECT_TRUE(std::isnan(static_cast<float>(Half::of_bits(0x7c01))));
+  EXPECT_TRUE(std::isnan(static_cast<float>(Half(std::nan("")))));
 }
 
 TEST(ZarrStore, ChunksThatAreNotThereHoldTheFillValue) {

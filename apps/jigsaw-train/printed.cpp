@@ -1,0 +1,21 @@
+#include "printed.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+void require_printed() {
+  std::cout.flush();
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::cout && std::ferror(stdout) == 0) return;
+  throw DataError(concat("what goes to stdout cannot be written in whole",
+                         errno != 0 ? concat(": ", std::strerror(errno)) : "", "; it ends too early"));
+}
+
+}  // namespace jigsaw
