@@ -165,7 +165,9 @@ ExitCode run_stats(const StatsOptions& options) {
       if (job.world.rank() == 0) check_statistics_place(options.output);
     });
     DataUse use;
-    use.train = use.valid = false;
+    use.valid = false;
+    // Of fields the periods say what is read, of images the parts that are opened for training.
+    use.train = configuration.data.task != Task::kForecast;
     use.pass.cache = cache_folder();
     tell_statistics(use.pass, job.log);
     const auto objective = open_objective(configuration, job.folder, job.world, use);

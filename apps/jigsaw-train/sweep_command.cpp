@@ -119,6 +119,7 @@ struct Task {
   SweepRun run;
   std::filesystem::path folder;
   std::vector<std::string> overrides;
+  RunStatus before;  ///< how the run stood when this start of it began
 };
 
 Task task_at(const Sweep& sweep, const RunList& list, std::int64_t index) {
@@ -173,7 +174,9 @@ Task begin_task(const SweepArguments& options, const ConfigArguments& arguments,
     const RunList list = RunList::update(sweep.folder, sweep.wanted);
     task = task_at(sweep, list, index_of(options));
     make_folder(task.folder);
-    write_exit_code(task.folder, std::nullopt);
+    task.before = run_status(task.folder, sweep.space.metric);
+    // While another start trains it this one will be refused.
+    if (task.before.state != RunState::kRunning) write_exit_code(task.folder, std::nullopt);
     std::cout << "run " << task.run.name << " of the sweep" << std::endl;
   });
   task.overrides =
@@ -181,17 +184,27 @@ Task begin_task(const SweepArguments& options, const ConfigArguments& arguments,
   return task;
 }
 
+/// Notes how a start ended. One that was refused, for another one trains the run, or before the first step of
+/// a run that had finished, says nothing of the run, which stands as it did.
+void note_end(const Task& task, ExitCode code) {
+  const RunStatus now = run_status(task.folder, "loss");
+  const bool refused = (code == ExitCode::kConfig || code == ExitCode::kData) && now.step == task.before.step;
+  if (now.state == RunState::kRunning || (refused && task.before.state == RunState::kRunning)) return;
+  const bool stands = refused && task.before.state == RunState::kFinished;
+  write_exit_code(task.folder, stands ? task.before.exit_code : static_cast<int>(code));
+}
+
 ExitCode train_task(const SweepArguments& options, const Invocation& invocation) {
   const TrainArguments& train = invocation.train;
-  std::filesystem::path folder;  // of the run, on rank 0
+  Task begun;  // on rank 0
   const ExitCode code = run_training(train, invocation.command_line, [&](Communicator& world) {
     const Task task = begin_task(options, train.configuration, world);
-    folder = task.folder;
+    begun = task;
     ConfigArguments arguments = train.configuration;
     arguments.overrides.insert(arguments.overrides.end(), task.overrides.begin(), task.overrides.end());
     return arguments;
   });
-  if (!folder.empty()) write_exit_code(folder, static_cast<int>(code));
+  if (!begun.folder.empty()) note_end(begun, code);
   return code;
 }
 

@@ -124,7 +124,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
     regions = regions_of(data.grid(), options);
     weights = weights_of(regions, data, piece);
-    if (run.world().rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite);
+    if (run.world().rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite, data.paths());
   });
   together(run.world(), [&] { require_points(regions, weights, run.world()); });
   const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());

@@ -153,7 +153,7 @@ void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options
   channels_ = channels_of(data_.channels().targets, options);
   reader_.emplace(data_.make_reader());
   if (run_.world().rank() != 0) return;
-  output_ = std::make_unique<OutputFile>(options.output, options.overwrite);
+  output_ = std::make_unique<OutputFile>(options.output, options.overwrite, "--output", data_.paths());
   ForecastContents contents{starts_, data_.options().lead_hours, steps_,
                             {},      options.split_levels,       options.attributes};
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());

@@ -305,7 +305,8 @@ void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options,
   together(world, [&] {
     if (dynamic_cast<const ImageData&>(model.run().data()).validation_parts().empty())
       throw ConfigError("command line: --period train is needed, for the configuration has no data.valid");
-    if (world.rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite);
+    if (world.rank() == 0)
+      files.emplace(options.json, options.netcdf, options.overwrite, model.run().data().paths());
   });
   const auto before = std::chrono::steady_clock::now();
   ImageScorer scorer(model, options);

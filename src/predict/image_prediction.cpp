@@ -273,7 +273,8 @@ void ImageWriter::open(const TrainedModel& model) {
   }
   if (world_.rank() != 0) return;
   for (const std::string& path : output_paths(inputs, options_.output))
-    outputs_.push_back(std::make_unique<OutputFile>(path, options_.overwrite));
+    outputs_.push_back(
+        std::make_unique<OutputFile>(path, options_.overwrite, "--output", images_.data().paths()));
   attributes_ = options_.attributes;
   attributes_["source"] = concat("jigsaw-train, ", model.description());
   writer_ = std::make_unique<BackgroundWriter>();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -13,7 +14,8 @@ namespace jigsaw::inline predict {
 
 namespace fs = std::filesystem;
 
-OutputFile::OutputFile(std::string path, bool overwrite, const std::string& option)
+OutputFile::OutputFile(std::string path, bool overwrite, const std::string& option,
+                       const std::vector<std::string>& inputs)
     : path_(std::move(path)), temporary_(path_ + ".tmp") {
   const auto refuse = [&](const std::string& why) {
     throw ConfigError(concat("command line: ", option, " ", path_, " ", why));
@@ -22,6 +24,8 @@ OutputFile::OutputFile(std::string path, bool overwrite, const std::string& opti
   const fs::file_status status = fs::symlink_status(path_, ignored);
   if (fs::exists(status)) {
     if (!fs::is_regular_file(status)) refuse("is no regular file, and is not replaced");
+    const auto same = [&](const std::string& input) { return fs::equivalent(path_, input, ignored); };
+    if (std::ranges::any_of(inputs, same)) refuse("is read, and is not replaced; name another file");
     if (!overwrite) refuse("exists; name another file, or replace it with --overwrite");
   }
   try {

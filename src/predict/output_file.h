@@ -9,10 +9,11 @@ namespace jigsaw::inline predict {
 class OutputFile {
  public:
   /// Makes PATH.tmp, anew if there is one, so that a place that cannot be written shows before any work.
-  /// @param option  that named it, such as "--output".
+  /// @param option  that named it, such as "--output". @param inputs  what is read, and never replaced.
   /// @throws ConfigError  when there is something of this name that may not be replaced, or its folder takes
   ///                      no file.
-  OutputFile(std::string path, bool overwrite, const std::string& option = "--output");
+  OutputFile(std::string path, bool overwrite, const std::string& option = "--output",
+             const std::vector<std::string>& inputs = {});
   /// Removes what is not whole.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;

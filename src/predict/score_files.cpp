@@ -17,8 +17,9 @@ std::filesystem::path place(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal();
 }
 
-std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite, const std::string& option) {
-  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite, option);
+std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite, const std::string& option,
+                                      const std::vector<std::string>& inputs) {
+  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite, option, inputs);
 }
 
 void write_text(const std::string& path, const std::string& text) {
@@ -31,11 +32,12 @@ void write_text(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite) {
+ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
+                       const std::vector<std::string>& inputs) {
   if (!json.empty() && !netcdf.empty() && place(json) == place(netcdf))
     throw ConfigError(concat("command line: --json and --netcdf both name ", json));
-  json_ = output_at(json, overwrite, "--json");
-  netcdf_ = output_at(netcdf, overwrite, "--netcdf");
+  json_ = output_at(json, overwrite, "--json", inputs);
+  netcdf_ = output_at(netcdf, overwrite, "--netcdf", inputs);
 }
 
 void ScoreFiles::write(const std::function<Json()>& json,

@@ -13,7 +13,8 @@ class ScoreFiles {
  public:
   /// Makes the files that are named under their temporary names; "": none.
   /// @throws ConfigError  when both are one, and what OutputFile throws.
-  ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite);
+  ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
+             const std::vector<std::string>& inputs = {});
 
   /// Writes what is wanted of both. @throws DataError  then there is neither.
   /// @param netcdf  writes and closes the file of this name.

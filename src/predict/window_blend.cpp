@@ -82,8 +82,7 @@ std::vector<WindowBlend::Part> WindowBlend::parts(const Layout& layout, int from
     const ImageWindow& window = windows_[number];
     Box box;
     for (int d = 1; d < last; ++d) {
-      box.begin.append(window.box.begin[d - 1] + piece.begin[d]);
-      box.extent.append(piece.extent[d]);
+      append_dim(box, window.box.begin[d - 1] + piece.begin[d], piece.extent[d]);
     }
     const Box points = intersect(box, held_by(window.region, to));
     if (points.empty()) continue;

@@ -185,10 +185,17 @@ const FileVariable& variable_in(const VariableFile& file, const std::string& nam
   return *found;
 }
 
-/// How many classes the labels of all files name, 0 to so many less 1; 0 when they are other numbers.
-std::int64_t classes_of(const ImageSet& labels) {
-  constexpr double kMostClasses = 256;
-  double most = 0;
+/// What the labels of all files name.
+struct Labels {
+  std::int64_t classes = 0;  ///< from 0 on; 0 when they are other numbers
+  bool unlabelled = false;   ///< 255 is among them, far above the others: points without a label
+  std::int64_t absent = 0;   ///< of these that no point has
+};
+
+constexpr std::size_t kMostClasses = 256, kUnlabelled = 255;
+
+Labels labels_of(const ImageSet& labels) {
+  std::array<bool, kMostClasses> seen{};
   for (const std::string& path : labels.paths) {
     const auto file = open_images(path);
     const FileVariable& label = variable_in(*file, labels.name);
@@ -197,11 +204,20 @@ std::int64_t classes_of(const ImageSet& labels) {
     file->read<double>(label, Box::whole(label.shape), values);
     for (const double value : values) {
       if (std::isnan(value)) continue;
-      if (value != std::floor(value) || value < 0 || value >= kMostClasses) return 0;
-      most = std::max(most, value);
+      if (value != std::floor(value) || value < 0 || value >= static_cast<double>(kMostClasses)) return {};
+      seen[static_cast<std::size_t>(value)] = true;
     }
   }
-  return static_cast<std::int64_t>(most) + 1;
+  Labels found;
+  const bool more =
+      std::find(seen.begin() + 1, seen.begin() + kUnlabelled, true) != seen.begin() + kUnlabelled;
+  found.unlabelled = seen[kUnlabelled] && !seen[kUnlabelled - 1] && more;
+  if (found.unlabelled) seen[kUnlabelled] = false;
+  for (std::size_t label = 0; label < seen.size(); ++label)
+    if (seen[label]) found.classes = static_cast<std::int64_t>(label) + 1;
+  for (std::size_t label = 0; label < static_cast<std::size_t>(found.classes); ++label)
+    found.absent += seen[label] ? 0 : 1;
+  return found;
 }
 
 /// How many images all files hold, and the least of their extents.
@@ -246,13 +262,18 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (targets) note_choice(*targets, "data.targets", "targets", notices);
   const std::vector<std::string> dims = dims_of(images, pointed);
   const auto [count, least] = extents_of(images, dims);
-  const std::int64_t classes = options.segment ? classes_of(*targets) : 0;
+  const Labels labels = options.segment ? labels_of(*targets) : Labels();
+  const std::int64_t classes = labels.classes;
   if (options.segment && classes < 2) {
     throw DataError(concat(targets->name, " in ", targets->paths.front(),
                            classes == 1 ? " is 0 everywhere, so that there is nothing to learn"
                                         : " holds other numbers than labels 0, 1, 2, …, 255; --task map "
                                           "is for such targets"));
   }
+
+  if (labels.absent > 0)
+    notices.push_back(concat(labels.absent, " of the labels 0 to ", classes - 1,
+                             " occur nowhere and count as classes; labels without gaps need fewer"));
 
   // Parted by images, one image along its first spatial dim.
   const bool whole = count > 1 || dims[0] == "sample";
@@ -282,6 +303,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (targets)
     data.add("targets", target_text(options, *targets, images.name, classes > 0), "what is to come out");
   if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
+  if (labels.unlabelled) data.add("ignore_index", concat(kUnlabelled), "points that have no label");
   if (classes > 1)
     data.add("augment", R"({"foreground": 0.33})", "a third of the samples hold a class above 0");
   data.add("crop", concat("[", join(crop, ", "), "]"), "points of a training sample, cut out at random");

@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
+#include "base/heartbeat.h"
 #include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -27,6 +31,22 @@ std::string holder_of(const File& lock) {
   lock.read(std::as_writable_bytes(std::span(text)), 0);
   const std::string line = split(text, '\n').front();
   return line.empty() ? "" : concat(" (", line, ")");
+}
+
+/// Where SLURM has started a job again, processes of the start before may outlive it, on a node that failed
+/// or in a system call that hangs: they are waited for. @return  false, with errno, where it is not taken.
+bool lock_in_time(int lock, Log& log) {
+  constexpr std::chrono::seconds kMost{120}, kBetween{1};
+  const char* const restarts = std::getenv("SLURM_RESTART_COUNT");
+  const bool again = restarts != nullptr && std::atoi(restarts) > 0;
+  const auto begun = std::chrono::steady_clock::now();
+  for (bool told = false; ::flock(lock, LOCK_EX | LOCK_NB) != 0; told = true) {
+    if (errno != EWOULDBLOCK || !again || std::chrono::steady_clock::now() - begun > kMost) return false;
+    if (!told) log.info("waiting for the start before, which still holds the run directory");
+    beat();
+    std::this_thread::sleep_for(kBetween);
+  }
+  return true;
 }
 
 }  // namespace
@@ -78,7 +98,7 @@ bool RunDirectory::is_there() const {
 void RunDirectory::take_lock(Log& log) {
   try {
     lock_.emplace(path_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
-    if (::flock(lock_->descriptor(), LOCK_EX | LOCK_NB) == 0) {
+    if (lock_in_time(lock_->descriptor(), log)) {
       const std::string line = this_process() + "\n";
       lock_->truncate(0);
       lock_->write(std::as_bytes(std::span(line)), 0);

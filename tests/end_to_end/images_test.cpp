@@ -297,6 +297,54 @@ struct WrongInput {
   const char* says;
 };
 
+/// Of the training's pictures, 0 and 1 of six.
+TEST_F(Images, StatisticsAreWritten) {
+  write_labelled(folder_, 6, -1);
+  folder_.write("labelled.json", labelled_config(folder_).dump());
+  for (const int ranks : {1, 2}) {
+    const std::string file = folder_ / ("statistics_" + std::to_string(ranks) + ".json");
+    const std::string mesh = ranks == 2 ? " --set 'mesh={\"domain\":[2,1]}'" : "";
+    const Outcome outcome =
+        run(ranks, "stats --config " + folder_ / "labelled.json" + " --output " + file + mesh);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    double sum = 0, squares = 0;
+    for (int number = 0; number < 2; ++number) {
+      for (int i = 0; i < 54; ++i) {
+        const double value = std::sin(0.3F * static_cast<float>(i + 7 * number));
+        sum += value;
+        squares += value * value;
+      }
+    }
+    const Json found = Json::parse(std::ifstream(file)).at("fields").at("image");
+    EXPECT_NEAR(found.at("mean").get<double>(), sum / 108, 1e-7);
+    EXPECT_NEAR(found.at("deviation").get<double>(), std::sqrt(squares / 108 - sum * sum / 108 / 108), 1e-7);
+  }
+}
+
+/// A picture that is smaller than the window lies in its middle; what is read is never replaced.
+TEST_F(Images, SmallPicturesArePredictedAndInputsStay) {
+  write_labelled(folder_, 6, -1);
+  Json config = labelled_config(folder_);
+  config["output"] = folder_ / "labelled";
+  config["data"]["crop"] = {6, 9};
+  folder_.write("labelled.json", config.dump());
+  ASSERT_EQ(run(1, folder_ / "labelled.json").exit_code, 0);
+  const Shape shape{2, 5};
+  const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}};
+  const auto file = create_image_output(ImageFormat::kHdf5, folder_ / "small.h5", {image}, {});
+  file->write(0, Box::whole(shape), std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  file->finish();
+  const std::string predict = "predict --config " + folder_ / "labelled.json" + " --checkpoint " +
+                              folder_ / "labelled" + " --input " + folder_ / "small.h5" + " --output ";
+  const Outcome outcome = run(2, predict + folder_ / "out.h5" + " --set 'mesh={\"domain\":[2,1]}'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(run(1, "inspect " + folder_ / "out.h5").out.find("[2, 5]"), std::string::npos)
+      << run(1, "inspect " + folder_ / "out.h5").out;
+  const Outcome refused = run(1, predict + folder_ / "small.h5" + " --overwrite");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("is read, and is not replaced"), std::string::npos) << refused.err;
+}
+
 TEST_F(Images, WrongInputIsOneSentenceAndTheDocumentedExitCode) {
   folder_.write("config.json", denoise_config().dump());
   folder_.write("segment.json", segment_config().dump());

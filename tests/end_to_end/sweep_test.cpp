@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "command.h"
 
@@ -107,6 +110,32 @@ TEST(Sweep, ARunThatIsGivenUpIsNotWaitedFor) {
   EXPECT_EQ(run(1, sweep + " --gave-up 9 --index 2").exit_code, 0) << "it is finished";
   EXPECT_EQ(state(2), "finished 0\n");
   EXPECT_EQ(run(1, sweep + " --index 4").exit_code, 0);
+}
+
+/// What is refused says nothing of the run that another start trains, or that has finished.
+TEST(Sweep, ARefusedStartLeavesTheRunAsItStands) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"method": "grid", "keys": {"seed": [1, 2]}})");
+  ASSERT_EQ(run(1, sweep + " --index 0").exit_code, 0);
+  const auto state = [&](const char* index) { return run(1, sweep + " --state --index " + index).out; };
+  EXPECT_EQ(state("0"), "finished 0\n");
+  EXPECT_EQ(run(1, sweep + " --index 0 --set mesh.data=2").exit_code, 2);
+  EXPECT_EQ(state("0"), "finished 0\n");
+
+  EXPECT_EQ(run(1, sweep + " --index 1 --set mesh.data=2").exit_code, 2);
+  EXPECT_EQ(state("1"), "failed 2\n");
+  const Json summary = Json::parse(run(1, sweep + " --summary --format json").out);
+  const std::string name = summary.at("runs").at(1).at("name");
+  const std::string of_run = folder / ("run_sweep/" + name);
+  folder.write("run_sweep/" + name + "/exit.json", "{}\n");
+  folder.write("run_sweep/" + name + "/lock", "");
+  const int lock = ::open((of_run + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  EXPECT_EQ(state("1"), "running\n");
+  EXPECT_EQ(run(1, sweep + " --index 1").exit_code, 2) << "another start trains it";
+  EXPECT_EQ(state("1"), "running\n");
+  ::close(lock);
+  EXPECT_EQ(state("1"), "interrupted\n");
 }
 
 TEST(Sweep, AWrongValueIsToldBeforeTheFirstRun) {

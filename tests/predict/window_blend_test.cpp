@@ -24,6 +24,10 @@ TEST(SlidingWindow, BeginsAreThoseOfMonai) {
   EXPECT_EQ(window_begins(20, 5, 15, 4, 0.25), (Begins{5, 8, 11}));
   EXPECT_EQ(window_begins(20, 18, 20, 6, 0.25), (Begins{14}));
   EXPECT_EQ(window_begins(3, 0, 3, 6, 0.25), (Begins{-1}));
+  const std::vector<ImageWindow> windows = windows_over({{0, Box::whole({3, 9})}}, {{3, 9}}, {6, 4}, 0.25);
+  ASSERT_EQ(windows.size(), 3U);
+  EXPECT_EQ(windows[1].box.begin[0], -1);
+  EXPECT_EQ(windows[1].box.begin[1], 3);
 }
 
 TEST(SlidingWindow, ImportanceIsAGaussianOfAnEighthButAtLeastAThousandth) {
@@ -51,9 +55,9 @@ struct Sizes {
 
 constexpr std::int64_t kChannels = 3;
 const Shape kWindow{4, 3, 5};
-/// Two images; of the first a part, the second smaller than the window along a dim.
-const std::vector<ImageRegion> kRegions = {{0, {{1, 0, 2}, {9, 7, 8}}}, {1, {{0, 0, 0}, {5, 2, 6}}}};
-const std::vector<Shape> kExtents = {{11, 7, 10}, {5, 2, 6}};
+/// Two images; of the first a part, the second smaller than the window along a dim, by 2.
+const std::vector<ImageRegion> kRegions = {{0, {{1, 0, 2}, {9, 7, 8}}}, {1, {{0, 0, 0}, {5, 1, 6}}}};
+const std::vector<Shape> kExtents = {{11, 7, 10}, {5, 1, 6}};
 
 using Blended = std::vector<std::vector<double>>;  ///< by region, [region, channels]
 

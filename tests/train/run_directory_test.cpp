@@ -4,7 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <thread>
 
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
@@ -53,6 +57,20 @@ TEST_F(RunDirectoryTest, ASecondRunIsRefusedUntilTheFirstIsGone) {
                                                   "); wait for its end or choose another folder");
   }
   EXPECT_EQ(error_of([&] { open(path_); }), "");
+}
+
+/// What SLURM has started again waits for the start before.
+TEST_F(RunDirectoryTest, AStartAgainWaitsForTheOneBefore) {
+  std::optional<RunDirectory> first;
+  first.emplace(path_, *self_, log_);
+  ASSERT_EQ(::setenv("SLURM_RESTART_COUNT", "1", 1), 0);
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    first.reset();
+  });
+  EXPECT_EQ(error_of([&] { open(path_); }), "");
+  ends.join();
+  ::unsetenv("SLURM_RESTART_COUNT");
 }
 
 TEST_F(RunDirectoryTest, TheLockDiesWithItsProcess) {

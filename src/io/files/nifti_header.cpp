@@ -25,6 +25,7 @@ constexpr std::size_t kDim = 40, kDataType = 70, kPixDim = 76, kVoxOffset = 108,
                       kIntercept = 116, kUnits = 123, kDescription = 148, kQformCode = 252, kSformCode = 254,
                       kQuaternion = 256, kOffset = 268, kSform = 280, kMagic = 344;
 constexpr std::size_t kDescriptionBytes = 80;
+constexpr double kSameStep = 1e-3;  ///< what rounding leaves between the sform and pixdim is less
 constexpr std::int64_t kMostVoxels = std::int64_t{1} << 40;
 
 /// Numbers of a header in either byte order.
@@ -212,6 +213,11 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   std::tie(affine, place_code) = places(fields);
   for (auto& row : affine)
     for (double& step : row) step *= unit;
+  // The sform has its own steps, and where those of pixdim are others it says where points lie.
+  for (std::size_t a = 0; a < 3 && fields.at<std::int16_t>(kSformCode) > 0; ++a) {
+    const double step = std::hypot(affine[0][a], affine[1][a], affine[2][a]);
+    if (step > 0 && std::abs(step - spacing[a]) > kSameStep * step) spacing[a] = step;
+  }
   description.assign(bytes.data() + kDescription, kDescriptionBytes);
   description = description.substr(0, description.find('\0'));
 }

@@ -32,6 +32,7 @@ class Dataset : public SampleSource {
           Communicator& communicator, const DataUse& use = {});
 
   const DataOptions& options() const { return options_; }
+  std::vector<std::string> paths() const override { return paths_; }
   const Grid& grid() const override { return files_->grid(); }
   const Channels& channels() const override { return channels_; }
   const Statistics& statistics() const override { return statistics_; }

@@ -33,7 +33,6 @@ enum Draw : std::uint64_t {
 
 /// So many points of a class are kept of what is read at a time.
 constexpr std::size_t kPointsOfAClass = 32;
-constexpr std::int64_t kMostCounted = 256;
 
 /// A number of [0, count) of 32 random bits.
 std::int64_t below(std::uint32_t bits, std::int64_t count) {
@@ -152,33 +151,30 @@ void ImageData::augment(const RandomPosition& position, ImageSample& sample) con
   if (options.noise > 0 && is_drawn(kNoise)) sample.noise = between(kNoiseSize, 0, options.noise);
   if (options.blur > 0 && is_drawn(kBlur)) sample.blur = between(kBlurSize, 0, options.blur);
   if (!warps && sample.blur == 0) return;
-  std::vector<double> spacing = files_->source(channels_.inputs[0].field.variable, sample.image).spacing;
+  // Of the points of the crop: those of the file, where all are not brought to one spacing.
+  std::vector<double> spacing = options_.spacing;
+  if (spacing.empty()) spacing = files_->source(channels_.inputs[0].field.variable, sample.image).spacing;
   if (spacing.empty()) spacing.assign(static_cast<std::size_t>(dims), 1.0);
   sample.warp = std::make_shared<Warp>(sample.box, drawn, spacing, displacements_);
 }
 
 std::vector<double> ImageData::label_counts(Communicator& communicator) const {
-  struct Counts {
-    std::array<double, kMostCounted> of{};
-  };
   const std::vector<Slice> slices = slices_of(train_);
   const Channel& channel = channels_.targets.front();
+  const auto classes = static_cast<std::size_t>(options_.classes);
   const auto of_slice = [&](std::int64_t number) {
     const auto& [image, box] = slices[static_cast<std::size_t>(number)];
     std::vector<double> labels(static_cast<std::size_t>(box.extent.count()));
     files_->read(channel.field, image, box, labels);
-    Counts counts;
+    std::vector<double> counts(classes);
     for (const double label : labels) {
       const double checked = std::isnan(label) ? label : checked_label(label, channel, image);
-      if (checked < static_cast<double>(kMostCounted)) counts.of[static_cast<std::size_t>(checked)] += 1;
+      if (!std::isnan(checked)) counts[static_cast<std::size_t>(checked)] += 1;
     }
     return counts;
   };
-  const auto merge = [](Counts& total, const Counts& slice) {
-    for (std::size_t k = 0; k < total.of.size(); ++k) total.of[k] += slice.of[k];
-  };
-  const Counts total = share_work(std::ssize(slices), communicator, of_slice, Counts{}, merge);
-  return {total.of.begin(), total.of.begin() + std::min(kMostCounted, options_.classes)};
+  const auto merge = [](double& total, double slice) { total += slice; };
+  return share_wide_work(std::ssize(slices), classes, communicator, of_slice, 0.0, merge);
 }
 
 }  // namespace jigsaw::inline samples

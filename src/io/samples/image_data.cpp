@@ -13,6 +13,7 @@
 #include "samples/moments.h"
 #include "samples/shared_files.h"
 #include "samples/shared_work.h"
+#include "samples/units.h"
 
 namespace jigsaw::inline samples {
 
@@ -324,6 +325,13 @@ Json ImageData::decides_statistics() const {
     for (const VariableOptions& variable : *variables)
       if (!variable.data_set.empty()) fields.push_back({variable.name, variable.data_set});
   }
+  Json own = Json::object();  // the list of all files does not say whose each is
+  for (const std::vector<VariableOptions>* variables : {&options_.variables, &options_.targets}) {
+    for (const VariableOptions& variable : *variables)
+      if (const auto found = own_paths_.find(variable.files);
+          found != own_paths_.end() && !found->second.empty())
+        own[variable.name] = found->second;
+  }
   for (const Region& region : train_) {
     Json part = {region.image};
     for (const Shape& shape : {region.box.begin, region.box.extent})
@@ -331,6 +339,7 @@ Json ImageData::decides_statistics() const {
     parts.push_back(part);
   }
   Json decides = {{"fields", fields}, {"parts", parts}, {"dims", dims}};
+  if (!own.empty()) decides["own_files"] = own;
   if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
   return decides;
 }
@@ -347,6 +356,14 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
     if (known != nullptr && known->fields.contains(channel.name)) {
       statistics.fields[channel.name] = known->fields.at(channel.name);
       continue;
+    }
+    if (train_.empty()) {
+      std::vector<std::string> names;
+      for (const auto& [name, of] : known == nullptr ? Statistics().fields : known->fields)
+        names.push_back(name);
+      throw DataError(concat("the files hold ", channel.name,
+                             ", which the model was not trained with; it has ", "statistics of ",
+                             names.empty() ? "nothing" : join(names, ", ")));
     }
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
     const RunningMoments total =
@@ -385,7 +402,7 @@ void ImageData::check_statistics(bool of_targets) const {
   const auto check = [&](const Channel& channel, bool in_files) {
     const FieldStatistics& found = statistics_.of(channel.field);
     const std::string units = in_files ? files_->units(channel.field) : "";
-    if (!found.units.empty() && !units.empty() && found.units != units) {
+    if (!found.units.empty() && !units.empty() && !same_unit(found.units, units)) {
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
     }

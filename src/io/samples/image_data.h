@@ -57,6 +57,7 @@ class ImageData : public SampleSource {
   ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
             const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use = {});
 
+  std::vector<std::string> paths() const override { return paths_; }
   const Grid& grid() const override { return grid_; }
   const Channels& channels() const override { return channels_; }
   const Statistics& statistics() const override { return statistics_; }

@@ -138,6 +138,28 @@ void ImageFiles::refuse_unknown(int file, const std::string& variable) const {
                          "; data sets of numbers there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
+namespace {
+
+/// Of the dims of a NIfTI file, as NiftiFile turns them; samples may be the outermost of channels or of
+/// depth.
+int place_in_nifti(ImageDim dim) {
+  switch (dim) {
+    case ImageDim::kChannel:
+      return 0;
+    case ImageDim::kSample:
+      return 1;
+    case ImageDim::kDepth:
+      return 2;
+    case ImageDim::kHeight:
+      return 3;
+    case ImageDim::kWidth:
+      return 4;
+  }
+  fail("unknown dim of an image");
+}
+
+}  // namespace
+
 std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable) const {
   const std::string& path = files_[static_cast<std::size_t>(file)]->path();
   files_[static_cast<std::size_t>(file)]->require_numbers(variable);
@@ -150,6 +172,13 @@ std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable
   }
   if (variable.shape.count() == 0)
     throw DataError(concat(variable.name, " in ", path, " is empty: ", variable.shape));
+  if (dynamic_cast<const NiftiFile*>(files_[static_cast<std::size_t>(file)].get()) != nullptr &&
+      !std::ranges::is_sorted(dims, {}, place_in_nifti)) {
+    throw DataError(concat(path,
+                           " is NIfTI, whose axes are brought to the order depth, height, width (z, y, x of "
+                           "the world) behind any channels; data.dims has ",
+                           join(names(dims_), ", ")));
+  }
   return dims;
 }
 

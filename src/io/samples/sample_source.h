@@ -44,6 +44,8 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
+  /// All files that are read.
+  virtual std::vector<std::string> paths() const { return {}; }
   /// Of each sample.
   virtual const Grid& grid() const = 0;
   virtual const Channels& channels() const = 0;

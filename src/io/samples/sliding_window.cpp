@@ -11,6 +11,12 @@ constexpr double kSigmaOfExtent = 0.125, kLeastImportance = 1e-3;
 
 }  // namespace
 
+void append_dim(Box& box, std::int64_t begin, std::int64_t extent) {
+  box.begin.append(0);
+  box.begin[box.begin.rank() - 1] = begin;
+  box.extent.append(extent);
+}
+
 std::vector<std::int64_t> window_begins(std::int64_t extent, std::int64_t begin, std::int64_t end,
                                         std::int64_t window, double overlap) {
   const std::int64_t length = end - begin;
@@ -39,8 +45,7 @@ std::vector<ImageWindow> windows_over(const std::vector<ImageRegion>& regions,
       for (const ImageWindow& so_far : windows) {
         for (const std::int64_t begin : begins) {
           longer.push_back(so_far);
-          longer.back().box.begin.append(begin);
-          longer.back().box.extent.append(window[d]);
+          append_dim(longer.back().box, begin, window[d]);
         }
       }
       windows = std::move(longer);

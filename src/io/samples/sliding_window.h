@@ -21,6 +21,9 @@ struct ImageWindow {
   Box box;
 };
 
+/// One more dim of a box, which may begin before 0, as a window does that is larger than its image.
+void append_dim(Box& box, std::int64_t begin, std::int64_t extent);
+
 /// Begins of the windows over [begin, end) of an image of `extent` points along one dim, as
 /// monai.inferers.sliding_window_inference has them: ⌊window · (1 − overlap)⌋ apart, but at least 1, the last
 /// one up to the end. A shorter region has one window in its middle, within the image where the image is at

@@ -39,10 +39,8 @@ Array WindowReader::read(std::span<const ImageWindow> windows, const Box& input,
   for (std::int64_t b = input.begin[0]; b < input.end(0); ++b) {
     const ImageWindow& window = windows[static_cast<std::size_t>(b)];
     Box box;
-    for (int d = 0; d < window.box.begin.rank(); ++d) {
-      box.begin.append(window.box.begin[d] + input.begin[d + 1]);
-      box.extent.append(input.extent[d + 1]);
-    }
+    for (int d = 0; d < window.box.begin.rank(); ++d)
+      append_dim(box, window.box.begin[d] + input.begin[d + 1], input.extent[d + 1]);
     const Box inside = intersect(box, Box::whole(data_.files().extents(window.image)));
     const Box there = inside.empty() ? inside : relative_to(inside, box);
     const Shape strides = box.extent.strides(), from = inside.extent.strides();

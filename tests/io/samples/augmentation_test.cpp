@@ -276,6 +276,33 @@ TEST(AugmentedImages, HoldWhatStandsAtTheWarpedPlaces) {
   });
 }
 
+/// With data.spacing a sample's points lie as far apart along every dim, whatever the file's do.
+TEST(AugmentedImages, TurnInTheCommonSpacing) {
+  DataOptions options;
+  options.task = Task::kDenoise;
+  options.noise_sigma = 1;
+  options.files = {"volume.nii"};
+  options.variables = {{"image", {}}};
+  options.dims = {ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth};
+  options.train = {SliceRanges{{{ImageDim::kSample, {0, 0}}}}};
+  options.spacing = {1, 1, 1};
+  options.crop = {3, 3, 3};
+  options.augment.rotation = {0, 45, 0};
+  options.augment.probability = 1;
+  with_data(options, [&](ImageData& data) {
+    const std::vector<double> own = data.files().source("image", 0).spacing;
+    ASSERT_EQ(own.size(), 3U);
+    ASSERT_NE(own[0], own[2]);
+    const ImageSample sample = data.sample(Split::kTrain, 0, {4, 8, 0});
+    ASSERT_TRUE(sample.warp);
+    const Warp::Point from = sample.warp->source({0, 0, 0});
+    for (const Shape& next : {Shape{1, 0, 0}, Shape{0, 1, 0}, Shape{0, 0, 1}}) {
+      const Warp::Point to = sample.warp->source(next);
+      EXPECT_NEAR(std::hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]), 1, 1e-12);
+    }
+  });
+}
+
 TEST(ImageIntensity, IsThatOfEachImage) {
   DataOptions options = labelled_volume();
   options.augment = {};

@@ -9,6 +9,7 @@
 #include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
 #include "files/hdf5_file.h"
+#include "files/image_output.h"
 #include "io/fixtures.h"
 #include "samples/label_scan.h"
 #include "support/temporary_folder.h"
@@ -491,6 +492,44 @@ TEST(ImageData, StatisticsMayComeFromAFile) {
   std::filesystem::remove(path);
 }
 
+/// Which variable stands in which files decides, not the list of all files.
+TEST(ImageData, KeptStatisticsAreOfTheVariablesOwnFiles) {
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const std::string& name, float first) {
+    const Shape shape{2, 3};
+    const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder.path() + name, {image}, {});
+    std::vector<float> values;
+    for (int i = 0; i < 6; ++i) values.push_back(first + static_cast<float>(i));
+    file->write(0, Box::whole(shape), values);
+    file->finish();
+  };
+  write("/ct.h5", 1000);
+  write("/mr.h5", 5);
+  const auto means = [&](bool inputs_are_mr) {
+    DataOptions options;
+    options.task = Task::kMap;
+    options.files = {folder.path() + "/ct.h5"};
+    options.dims = {ImageDim::kHeight, ImageDim::kWidth};
+    options.variables = {{"x", {}, "image"}};
+    options.targets = {{"y", {}, "image"}};
+    (inputs_are_mr ? options.variables : options.targets).front().files = {folder.path() + "/mr.h5"};
+    options.train = {slices(ImageDim::kSample, 0, 0)};
+    std::pair<double, double> found;
+    run_ranks(1, [&](Communicator& world) {
+      DataUse use;
+      use.pass.cache = folder.path() + "/cache";
+      const ImageData data(options, folder.path(), 1, {}, world, use);
+      found = {data.statistics().fields.at("x").mean, data.statistics().fields.at("y").mean};
+    });
+    return found;
+  };
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(means(false), std::pair(1002.5, 7.5));
+    EXPECT_EQ(means(true), std::pair(7.5, 1002.5));
+  }
+}
+
 TEST(ImageData, WhatDoesNotFitIsOneClearError) {
   const auto changed = [](const auto& change) {
     DataOptions options = volume_options();
@@ -534,6 +573,13 @@ TEST(ImageData, WhatDoesNotFitIsOneClearError) {
                  ExitCode::kData),
          "no channel 0");
   expect(refusal(changed([](DataOptions& o) { o.files = {"nowhere.h5"}; }), ExitCode::kData), "nowhere.h5");
+  expect(refusal(changed([](DataOptions& o) {
+                   o.files = {"volume.nii"};
+                   o.variables = {{"image", {}}};
+                   o.dims = {ImageDim::kWidth, ImageDim::kHeight, ImageDim::kDepth};
+                 }),
+                 ExitCode::kData),
+         "is NIfTI, whose axes are brought to the order depth, height, width");
   DataOptions mixed = volume_options();
   mixed.task = Task::kMap;
   mixed.targets = {{"turned", {}}};
