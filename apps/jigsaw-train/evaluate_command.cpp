@@ -65,6 +65,8 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     Weights weights = Weights::kAuto;
     together(job.world, [&] {
       refuse_options(options, images);
+      if (options.data_range && configuration.data.classes > 0)
+        throw ConfigError("command line: --data-range is for targets that are numbers, and these are labels");
       configuration.data.valid = parts_of(configuration.data, options.period);
       weights = parse_weights(options.model.average);
     });

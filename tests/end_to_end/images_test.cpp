@@ -82,8 +82,8 @@ Json sparse_config() {
 }
 
 /// Writes `count` pictures of 6 × 9 points with labels of two classes, photo_N.h5; one label of picture `bad`
-/// is 7.
-void write_labelled(const TemporaryFolder& folder, int count, int bad) {
+/// is another.
+void write_labelled(const TemporaryFolder& folder, int count, int bad, float label = 7) {
   const Shape shape{6, 9};
   const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}},
       mask{"mask", OutputImage::Type::kByte, {"height", "width"}, shape, {}, {}};
@@ -93,7 +93,7 @@ void write_labelled(const TemporaryFolder& folder, int count, int bad) {
       points.push_back(std::sin(0.3F * static_cast<float>(i + 7 * number)));
       labels.push_back(points.back() > 0 ? 1.0F : 0.0F);
     }
-    if (number == bad) labels[20] = 7;
+    if (number == bad) labels[20] = label;
     const std::string path = folder / ("photo_" + std::to_string(number) + ".h5");
     const auto file = create_image_output(ImageFormat::kHdf5, path, {image, mask}, {});
     file->write(0, Box::whole(shape), points);
@@ -296,6 +296,24 @@ struct WrongInput {
   int exit_code;
   const char* says;
 };
+
+/// 255 marks points without a label; labels that no point has are told.
+TEST_F(Images, InitKnowsWhatLabelsThereAre) {
+  const auto init = [&](float label) {
+    write_labelled(folder_, 6, 3, label);
+    std::filesystem::remove(folder_ / "first.json");
+    return run(
+        1, "init --task segment --data '" + folder_ / "photo_*.h5" + "' --output " + folder_ / "first.json");
+  };
+  const Outcome marked = init(255);
+  ASSERT_EQ(marked.exit_code, 0) << marked.err;
+  EXPECT_NE(marked.out.find("\"classes\": 2"), std::string::npos) << marked.out;
+  EXPECT_NE(marked.out.find("\"ignore_index\": 255"), std::string::npos) << marked.out;
+  EXPECT_EQ(run(1, "check --config " + folder_ / "first.json").exit_code, 0);
+  const Outcome gaps = init(7);
+  EXPECT_NE(gaps.out.find("\"classes\": 8"), std::string::npos) << gaps.out;
+  EXPECT_NE(gaps.err.find("5 of the labels 0 to 7 occur nowhere"), std::string::npos) << gaps.err;
+}
 
 /// Of the training's pictures, 0 and 1 of six.
 TEST_F(Images, StatisticsAreWritten) {
