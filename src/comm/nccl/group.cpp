@@ -1,6 +1,7 @@
 #include "nccl/group.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -103,12 +104,19 @@ void NcclJob::fail(Lock& lock, const std::string& reason, bool by_peer) noexcept
   failure_ = reason;
   by_peer_ = by_peer;
   std::vector<ncclComm_t> comms;
+  std::vector<ncclComm_t*> places;
   for (NcclGroup* const group : groups_) {
-    if (group->comm_ != nullptr) comms.push_back(std::exchange(group->comm_, nullptr));
+    if (group->comm_ == nullptr) continue;
+    comms.push_back(std::exchange(group->comm_, nullptr));
+    places.push_back(group->place_.release());
   }
   if (comms.empty()) return;
   lock.unlock();
-  end([comms] { abort_together(comms); });
+  // Until an abort has come back NCCL may store something there: where none does they are never freed.
+  end([comms, places] {
+    abort_together(comms);
+    for (const ncclComm_t* const place : places) delete place;
+  });
   lock.lock();
 }
 
@@ -173,7 +181,7 @@ NcclGroup::~NcclGroup() {
 void NcclGroup::finish(NcclJob::Lock& lock) {
   ncclCommFinalize(comm_);
   const auto begun = std::chrono::steady_clock::now();
-  while (comm_ != nullptr) {
+  while (comm_ != nullptr && job_->failure_.empty()) {
     ncclResult_t state = ncclInternalError;
     ncclCommGetAsyncError(comm_, &state);
     if (!is_well(state))
@@ -211,9 +219,15 @@ void NcclGroup::open(const Broadcast& broadcast) {
     const NcclJob::Lock lock(job_->calls_);
     job_->throw_if_failed(lock);
     job_->add(lock, *this);
-    check(ncclCommInitRankConfig(&comm_, size_, id, rank_, &config), "connect the ranks");
+    place_ = std::make_unique<ncclComm_t>(nullptr);
+    const ncclResult_t status = ncclCommInitRankConfig(place_.get(), size_, id, rank_, &config);
+    // NCCL's own thread may store it there at the same time.
+    comm_ = std::atomic_ref<ncclComm_t>(*place_).load();
+    check(status, "connect the ranks");
   }
   settle("connect the ranks");
+  const NcclJob::Lock lock(job_->calls_);
+  place_.reset();
 }
 
 void NcclGroup::run(const char* what, const std::function<void(ncclComm_t)>& issue) {

@@ -103,6 +103,9 @@ class NcclGroup {
   std::string label_;
   int rank_, size_;
   ncclComm_t comm_ = nullptr;  ///< null before the first use and after an abort
+  /// While ranks connect: where NCCL stores the communicator, once more as that ends, well or not, and so
+  /// perhaps when the group is no more.
+  std::unique_ptr<ncclComm_t> place_;
   int exceptions_;
 };
 

@@ -4,11 +4,16 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "comm/comm_cases.h"
 #include "comm/nccl/ranks_nccl.h"
+#include "nccl/group.h"
 #include "support/fake_cuda/fake_cuda.h"
 #include "support/fake_nccl/fake_nccl.h"
 
@@ -170,6 +175,51 @@ TEST_F(NcclAbort, AnEndThatNeverComesBackIsNotWaitedForLong) {
                          }),
             "no error");
   EXPECT_EQ(take_mistakes(), std::vector<std::string>());
+  expect_to_go_on();
+}
+
+/// One of three ranks never asks for the communicator. NCCL, whose thread still stores it then, is done with
+/// the abort before the groups are gone, or long after.
+TEST_F(NcclAbort, RanksThatConnectAreAborted) {
+  constexpr int kRanks = 3, kJoined = 2;
+  for (const Aborts aborts : {Aborts::kAtOnce, Aborts::kNever}) {
+    testing::fake_cuda::machine().devices = kRanks;
+    testing::fake_nccl::start_anew();
+    set_aborts(aborts);
+    const NcclOptions options{.poll_seconds = 0.02,
+                              .most_abort_seconds = aborts == Aborts::kNever ? 0.05 : kNever};
+    std::vector<std::shared_ptr<NcclJob>> jobs;
+    for (int rank = 0; rank < kJoined; ++rank) {
+      cudaSetDevice(rank);
+      jobs.push_back(std::make_shared<NcclJob>(options, true));
+    }
+    cudaSetDevice(0);
+    std::promise<std::string> name;
+    const std::shared_future<std::string> named = name.get_future().share();
+    const auto error_on = [&](int rank) {
+      cudaSetDevice(rank);
+      NcclGroup group(jobs[static_cast<std::size_t>(rank)], "world", rank, kRanks);
+      try {
+        group.open([&](std::string text) {
+          if (rank == 0) name.set_value(std::move(text));
+          return named.get();
+        });
+      } catch (const CommError& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    };
+    std::vector<std::future<std::string>> errors;
+    for (int rank = 0; rank < kJoined; ++rank)
+      errors.push_back(std::async(std::launch::async, error_on, rank));
+    while (testing::fake_nccl::connecting() < kJoined) std::this_thread::yield();
+    jobs[0]->abort("rank 2 did not come");
+    EXPECT_EQ(errors[0].get(), "rank 2 did not come");
+    const std::string heard = errors[1].get();
+    EXPECT_NE(heard.find("rank 0 has gone"), std::string::npos) << heard;
+    EXPECT_EQ(take_mistakes(), std::vector<std::string>());
+    set_aborts(Aborts::kAtOnce);
+  }
   expect_to_go_on();
 }
 

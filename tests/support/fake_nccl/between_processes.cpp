@@ -38,6 +38,7 @@ struct FakeComm {
   std::vector<std::shared_ptr<Launch>> to_put;
   std::thread::id caller;
   std::string words;
+  ncclComm_t* place = nullptr;  ///< where it is stored once more as its init ends; null since then
 };
 
 namespace jigsaw::testing::fake_nccl {
@@ -63,6 +64,11 @@ void hear_of_aborts(FakeComm& comm) {
     comm.error = ncclRemoteError;
     comm.words = concat("rank ", rank, " has gone");
   }
+}
+
+/// NCCL's thread stores the communicator where the caller wanted it, well or not.
+void end_init(FakeComm& comm) {
+  if (ncclComm_t* const place = std::exchange(comm.place, nullptr); place != nullptr) *place = &comm;
 }
 
 fs::path file_of(const FakeComm& comm, int from, int to, std::size_t number) {
@@ -292,7 +298,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
                        .rank = rank,
                        .ranks = ranks,
                        .sent = std::vector<std::size_t>(count),
-                       .expected = std::vector<std::size_t>(count)};
+                       .expected = std::vector<std::size_t>(count),
+                       .place = comm};
   std::filesystem::create_directories((*comm)->folder);
   say(**comm, "joined");
   return ncclInProgress;
@@ -310,6 +317,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(mutex());
   comm->aborted = true;
+  end_init(*comm);
   say(*comm, "gone");
   jigsaw::testing::fake_cuda::work_may_go_on();
   return ncclSuccess;
@@ -319,7 +327,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   const std::lock_guard lock(mutex());
   if (!comm->finalized) hear_of_aborts(*comm);
   *error = comm->error;
-  if (comm->error != ncclSuccess) return ncclSuccess;
+  if (comm->error != ncclSuccess) {
+    end_init(*comm);
+    return ncclSuccess;
+  }
   *error = ncclInProgress;
   if (comm->finalized) {
     // Who has finalised may have left, and the last took the files away.
@@ -327,6 +338,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     return ncclSuccess;
   }
   if (!all_say(*comm, "joined")) return ncclSuccess;
+  end_init(*comm);
   if (!comm->to_put.empty() && comm->caller != std::this_thread::get_id()) return ncclSuccess;
   for (const auto& launch : std::exchange(comm->to_put, {})) {
     if (launch->captured) record(launch);

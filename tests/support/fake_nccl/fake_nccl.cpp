@@ -53,6 +53,7 @@ struct FakeComm {
   std::vector<std::weak_ptr<const Launch>> captured;  ///< gone with the graphs that they are in
   std::thread::id caller;
   std::string words;
+  ncclComm_t* place = nullptr;  ///< where it is stored once more as its init ends; null since then
 };
 
 namespace jigsaw::testing::fake_nccl {
@@ -319,6 +320,11 @@ void record(const std::shared_ptr<const Launch>& launch) {
   });
 }
 
+/// NCCL's thread stores the communicator where the caller wanted it, well or not.
+void end_init(FakeComm& comm) {
+  if (ncclComm_t* const place = std::exchange(comm.place, nullptr); place != nullptr) *place = &comm;
+}
+
 /// NCCL comes back to the thread's device, where it makes a context.
 bool on_its_device(const FakeComm& comm) {
   return jigsaw::testing::fake_cuda::current_device() == comm.device;
@@ -340,8 +346,9 @@ void begin_abort(FakeComm& comm) {
   Nccl::all().ending.notify_all();
 }
 
-/// Until what has begun may come back: see Aborts.
-void await_end(const FakeComm& comm, std::unique_lock<std::recursive_mutex>& lock) {
+/// Until what has begun may come back: see Aborts. Where ranks still connect an abort waits for NCCL's
+/// thread, too.
+void await_end(FakeComm& comm, std::unique_lock<std::recursive_mutex>& lock) {
   Nccl& nccl = Nccl::all();
   nccl.ending.wait(lock, [&, job = nccl.jobs] {
     if (nccl.jobs != job || nccl.aborts == Aborts::kAtOnce) return true;
@@ -350,6 +357,7 @@ void await_end(const FakeComm& comm, std::unique_lock<std::recursive_mutex>& loc
       return other->device == comm.device && !other->aborted && !other->gone;
     });
   });
+  end_init(comm);
 }
 
 /// What a rank that leaves has not got, or nobody has taken of it.
@@ -439,7 +447,7 @@ ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
   return launch->captured ? ncclInProgress : enter(launch);
 }
 void await_aborts(std::unique_lock<std::recursive_mutex>& lock) {
-  for (const FakeComm* const comm : std::exchange(group_aborts, {})) await_end(*comm, lock);
+  for (FakeComm* const comm : std::exchange(group_aborts, {})) await_end(*comm, lock);
 }
 
 std::vector<std::string> take_mistakes() {
@@ -494,6 +502,11 @@ void stop(int rank) {
   const std::lock_guard lock(mutex());
   Nccl::all().stopped = rank;
 }
+int connecting() {
+  const std::lock_guard lock(mutex());
+  return static_cast<int>(std::ranges::count_if(
+      Nccl::all().comms, [](const auto& comm) { return comm->place != nullptr && !comm->gone; }));
+}
 
 }  // namespace jigsaw::testing::fake_nccl
 
@@ -523,6 +536,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   if (member != nullptr) return mistake(jigsaw::concat("rank ", rank, " joins a communicator twice"));
   member = Nccl::all().comms.emplace_back(std::make_unique<FakeComm>()).get();
   *comm = member;
+  member->place = comm;
   member->clique = clique;
   member->rank = rank;
   member->device = jigsaw::testing::fake_cuda::current_device();
@@ -579,6 +593,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (comm->aborted) return mistake("a communicator is asked after its abort");
   const Clique& clique = *comm->clique;
   *error = comm->error;
+  if (comm->error != ncclSuccess || clique.joined == clique.ranks) end_init(*comm);
   if (comm->error != ncclSuccess) return ncclSuccess;
   *error = ncclInProgress;
   if (clique.joined < clique.ranks) return ncclSuccess;

@@ -12,7 +12,8 @@
 /// own; for ranks that are processes see between_processes.cpp.
 ///
 /// - Communicators do not block: they are there when all ranks have asked for them, and what a group issues
-///   comes into its stream when the rank asks ncclCommGetAsyncError.
+///   comes into its stream when the rank asks ncclCommGetAsyncError. As NCCL's own thread does, that, or an
+///   abort, stores a new one once more where the rank wanted it, also where it has failed.
 /// - Of one device work begins in the order in which it was issued, in whatever stream and communicator.
 /// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when its rank's
 ///   stream comes there; what is received is NaN from then on, and arrives when this rank waits for it.
@@ -52,6 +53,8 @@ void fail_next_work(int rank);
 void spoil(int rank, int after);
 /// What this rank issues from now on never runs, as on a GPU that hangs.
 void stop(int rank);
+/// Communicators of ranks that have asked for them and not heard yet how that ended.
+int connecting();
 
 /// When an abort comes back: at once; when all communicators of the device are being aborted, which kernels
 /// of others may keep; or never, nor does the end of a communicator, as where a graph knows it. start_anew()
