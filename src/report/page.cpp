@@ -61,6 +61,13 @@ std::string text_at(const Json& json, const std::vector<std::string>& path) {
   return at->is_string() ? at->get<std::string>() : at->dump();
 }
 
+/// How long the run took, as far as its summary knows it: that of the last start.
+std::string time_of(const RunRecord& run) {
+  if (!run.over()) return "-";
+  return concat(human_seconds(number_at(run.summary, "seconds", 0)),
+                run.first_step() > 1 ? concat(" since step ", run.first_step()) : "");
+}
+
 std::string overview(const std::vector<RunRecord>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
@@ -69,8 +76,7 @@ std::string overview(const std::vector<RunRecord>& runs) {
     rows.push_back({run.name, run.over() ? "over" : "not over", text_at(run.config, {"model", "type"}),
                     text_at(run.placement, {"ranks"}), steps ? short_number(run.step.back()) : "0",
                     steps ? short_number(run.loss.back()) : "-",
-                    run.valid.empty() ? "-" : text_at(run.valid.back(), {"loss"}).substr(0, 8),
-                    run.over() ? human_seconds(run.summary.value("seconds", 0.0)) : "-",
+                    run.valid.empty() ? "-" : text_at(run.valid.back(), {"loss"}).substr(0, 8), time_of(run),
                     run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
                     run.last_time.empty() ? "-" : run.last_time.substr(0, 19)});
   }

@@ -190,6 +190,29 @@ TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
   }
 }
 
+/// Of three steps the last start made one: its seconds and bytes are not those of the whole run.
+TEST(ReportPage, TotalsOfALastStartAreNotThoseOfTheRun) {
+  const WrittenRun run, whole;
+  const std::string undisturbed = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(undisturbed.find("<td>0:04</td>"), std::string::npos);
+  EXPECT_NE(undisturbed.find("sent in the whole run, by collective."), std::string::npos);
+  EXPECT_EQ(undisturbed.find("ince step"), std::string::npos);
+  EXPECT_NE(undisturbed.find("first: steps 1.5 s"), std::string::npos);
+  EXPECT_NE(undisturbed.find("first: validations 0.6 s"), std::string::npos);
+  Json summary = WrittenRun::summary();
+  summary["first_step"] = 3;
+  put_text(run.path + "/summary.json", summary.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("<td>0:04 since step 3</td>"), std::string::npos);
+  EXPECT_NE(page.find("What each rank sent, by collective. Since step 3, where its last start began."),
+            std::string::npos);
+  for (const char* part : {"steps 0.5 s", "validations 0.3 s", "opening, saves, the rest 3.2 s"})
+    EXPECT_NE(page.find(concat("first: ", part)), std::string::npos) << part;
+  const std::string both = report_page({{whole.path, run.path}, "", "", ""});
+  EXPECT_NE(both.find(concat(" ", run.path, ": since step 3, where its last start began.")),
+            std::string::npos);
+}
+
 TEST(ReportPage, PutsRunsOverEachOther) {
   const WrittenRun first, second;
   const std::string page = report_page({{first.path, second.path}, "", "", ""});
