@@ -20,7 +20,7 @@ enum class TraceKind : std::uint8_t {
   kStart,      ///< a collective is handed to the transport
   kWait,       ///< its result is waited for
   kControl,    ///< a control call, with its waiting
-  kDataWait,   ///< a batch that is not there yet
+  kDataWait,   ///< the next batch, until the thread that trains has it
   kRead,       ///< a hyperslab of a file
   kTransfer,   ///< from start to result, whatever the thread does meanwhile; the only kind that does not nest
   kCarried,    ///< a collective, as a device carried it

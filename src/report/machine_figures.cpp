@@ -39,6 +39,17 @@ void add_throughput(const std::vector<RunRecord>& runs, Figures& figures) {
                        "FLOPs of rank 0 in a step over what its products were measured to do in that time."});
 }
 
+/// From where totals of the summaries count, for runs that went on from a checkpoint.
+std::string counted_since(const std::vector<RunRecord>& runs) {
+  std::string text;
+  for (const RunRecord& run : runs) {
+    if (run.first_step() <= 1) continue;
+    text += concat(runs.size() == 1 ? " Since" : concat(" ", run.name, ": since"), " step ", run.first_step(),
+                   ", where its last start began.");
+  }
+  return text;
+}
+
 void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
   Bars bars{"Where a step goes, mean of all", "ms", {}};
   for (const RunRecord& run : runs) {
@@ -55,18 +66,25 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
   figures.push_back(
       {"fig-step", svg_of(bars),
        "Communication is the time in which rank 0 did nothing but start, move or await messages."});
+  const std::string since = counted_since(runs);
   Bars run_bars{"Where the run goes", "s", {}};
   for (const RunRecord& run : runs) {
     if (run.step.empty()) continue;
-    double validation = 0;
-    for (const Json& line : run.valid) validation += number_at(line, "validation_seconds", 0);
-    std::vector<BarPart> parts = {{"steps", sum_of(run.step_seconds)}, {"validations", validation}};
+    const auto first = static_cast<double>(run.first_step());
+    double steps = 0, validation = 0;
+    for (std::size_t i = 0; i < run.step.size(); ++i) {
+      if (run.step[i] >= first && std::isfinite(run.step_seconds[i])) steps += run.step_seconds[i];
+    }
+    for (const Json& line : run.valid) {
+      if (number_at(line, "step") >= first) validation += number_at(line, "validation_seconds", 0);
+    }
+    std::vector<BarPart> parts = {{"steps", steps}, {"validations", validation}};
     if (run.over())
       parts.push_back({"opening, saves, the rest", std::max(0.0, number_at(run.summary, "seconds", 0) -
                                                                      parts[0].value - parts[1].value)});
     run_bars.rows.push_back({run.name, parts});
   }
-  figures.push_back({"fig-run", svg_of(run_bars), "Steps that metrics.jsonl holds (log_every)."});
+  figures.push_back({"fig-run", svg_of(run_bars), "Steps that metrics.jsonl holds (log_every)." + since});
 }
 
 constexpr std::size_t kMostRanks = 32;
@@ -108,10 +126,12 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
     }
   }
   if (memory.rows.empty()) return;
-  const std::string more = cut ? " Further ranks stand in summary.json." : "";
+  const std::string since = counted_since(runs),
+                    more = concat(since, cut ? " Further ranks stand in summary.json." : "");
   figures.push_back({"fig-memory", svg_of(memory), "What each rank held." + more});
   figures.push_back(
-      {"fig-sent", svg_of(sent), "What each rank sent in the whole run, by collective." + more});
+      {"fig-sent", svg_of(sent),
+       concat("What each rank sent", since.empty() ? " in the whole run" : "", ", by collective.", more)});
   figures.push_back({"fig-read", svg_of(read), "What each rank read." + more});
 }
 

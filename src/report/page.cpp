@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "base/clock.h"
@@ -61,16 +62,38 @@ std::string text_at(const Json& json, const std::vector<std::string>& path) {
   return at->is_string() ? at->get<std::string>() : at->dump();
 }
 
+/// By the summary, which only a run that is over has, the placement, which "report": true writes, or the
+/// mesh.
+std::string ranks_of(const RunRecord& run) {
+  if (run.over() && run.summary.contains("ranks") && run.summary.at("ranks").is_array())
+    return concat(run.summary.at("ranks").size());
+  if (const std::string placed = text_at(run.placement, {"ranks"}); placed != "-") return placed;
+  const Json mesh = run.config.is_object() ? run.config.value("mesh", Json()) : Json();
+  if (!mesh.is_object()) return "-";
+  double ranks = number_at(mesh, "data", 1) * number_at(mesh, "tensor", 1);
+  for (const double size : numbers_of(mesh.value("domain", Json::array()))) ranks *= size;
+  return std::isfinite(ranks) ? short_number(ranks) : "-";
+}
+
+std::string steps_of(const RunRecord& run) {
+  if (run.step.empty()) return "0";
+  return std::isfinite(run.step.back()) ? concat(std::llround(run.step.back())) : "-";
+}
+
+/// How long the run took, as far as its summary knows it: that of the last start.
+std::string time_of(const RunRecord& run) {
+  if (!run.over()) return "-";
+  return concat(human_seconds(number_at(run.summary, "seconds", 0)),
+                run.first_step() > 1 ? concat(" since step ", run.first_step()) : "");
+}
+
 std::string overview(const std::vector<RunRecord>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
   for (const RunRecord& run : runs) {
-    const bool steps = !run.step.empty();
     rows.push_back({run.name, run.over() ? "over" : "not over", text_at(run.config, {"model", "type"}),
-                    text_at(run.placement, {"ranks"}), steps ? short_number(run.step.back()) : "0",
-                    steps ? short_number(run.loss.back()) : "-",
-                    run.valid.empty() ? "-" : text_at(run.valid.back(), {"loss"}).substr(0, 8),
-                    run.over() ? human_seconds(run.summary.value("seconds", 0.0)) : "-",
+                    ranks_of(run), steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
+                    run.valid.empty() ? "-" : text_at(run.valid.back(), {"loss"}).substr(0, 8), time_of(run),
                     run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
                     run.last_time.empty() ? "-" : run.last_time.substr(0, 19)});
   }

@@ -96,6 +96,10 @@ Json scores_of_netcdf(const std::string& path) {
 
 }  // namespace
 
+std::int64_t RunRecord::first_step() const {
+  return std::llround(number_at(summary, "first_step", 1));
+}
+
 double number_at(const Json& object, const std::string& key, double otherwise) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;

@@ -24,6 +24,8 @@ struct RunRecord {
   Json scores = nullptr;  ///< as evaluate writes them
 
   bool over() const { return summary.is_object(); }
+  /// Of the last start of a run that is over, whose seconds and bytes alone the summary holds.
+  std::int64_t first_step() const;
 };
 
 /// Reads a run directory; scores.json there are those of evaluate. A torn or foreign line of metrics.jsonl is

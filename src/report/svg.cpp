@@ -48,7 +48,8 @@ std::string coordinate(double value) {
 
 std::string short_number(double value) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value == 0 ? 0.0 : value);  // no "-0"
+  const bool in_full = std::abs(value) < 1e6 && value == std::round(value);
+  std::snprintf(text.data(), text.size(), in_full ? "%.0f" : "%.4g", value == 0 ? 0.0 : value);  // no "-0"
   return text.data();
 }
 

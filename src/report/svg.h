@@ -12,7 +12,7 @@ std::string escaped(std::string_view text);
 
 /// A number for coordinates: at most two digits behind the point.
 std::string coordinate(double value);
-/// A number for people: four significant digits.
+/// A number for people: four significant digits; a whole one below a million in full.
 std::string short_number(double value);
 
 /// An inline SVG picture put together piece by piece. Texts are escaped; y grows downwards.

@@ -320,7 +320,8 @@ Trainer::Stop Trainer::should_stop(double ahead) {
 }
 
 ExitCode Trainer::run() {
-  const std::int64_t first = state_.steps_done() + 1;
+  first_step_ = state_.steps_done() + 1;
+  const std::int64_t first = first_step_;
   for (RunObserver* observer : options_.observers) {
     observer->begin(run_, *directory_, first - 1);
     if (validation_ && observer->needs_origin()) validation_->read_first_origin();
@@ -464,13 +465,18 @@ void Trainer::finish(std::int64_t step) {
   own.file_bytes_read = run_.data().bytes_read();
   own.file_bytes_fetched = run_.data().bytes_fetched();
   own.traffic = world_.traffic();
-  Json results = {
-      {"name", config_.name}, {"steps", step}, {"final_loss", last_.loss}, {"seconds", now() - started_}};
+  Json results = {{"name", config_.name},
+                  {"steps", step},
+                  {"first_step", first_step_},
+                  {"final_loss", last_.loss},
+                  {"seconds", now() - started_}};
   if (recorded_steps_ > 0) results["recorded_steps"] = recorded_steps_;
   if (last_validation_) results["validation"] = last_validation_->metrics(0);
   write_summary(directory_->summary_path(), results, own, world_, log_);
-  log_.info(concat("done: ", step, " steps in ", human_seconds(now() - started_), "; results in ",
-                   directory_->path()));
+  // The seconds are those of this start: how long the ones before it took is written nowhere.
+  log_.info(concat("done: ", step, " steps",
+                   first_step_ > 1 ? concat(", ", step - first_step_ + 1, " of them") : "", " in ",
+                   human_seconds(now() - started_), "; results in ", directory_->path()));
 }
 
 }  // namespace jigsaw::inline train

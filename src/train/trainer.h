@@ -133,6 +133,7 @@ class Trainer {
   DataRemarks remarks_;
   const Configuration& config_;
   std::int64_t steps_;
+  std::int64_t first_step_ = 1;  ///< of this start
   std::unique_ptr<Optimizer> optimizer_;
   TrainingStep step_;
   std::optional<NanSearch> nan_search_;

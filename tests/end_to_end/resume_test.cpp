@@ -148,7 +148,12 @@ TEST_F(ResumeTest, OnAnyMeshARunGoesOnAsOnOneRank) {
 TEST_F(ResumeTest, ALongerCosineGoesOnWithTheRatesOfTheNewLength) {
   ASSERT_EQ(run(1, arguments("whole") + "--set train.steps=60").exit_code, 0);
   ASSERT_EQ(run(1, arguments("longer") + "--set train.steps=30").exit_code, 0);
-  ASSERT_EQ(run(1, arguments("longer") + "--set train.steps=60").exit_code, 0);
+  const Outcome longer_run = run(1, arguments("longer") + "--set train.steps=60");
+  ASSERT_EQ(longer_run.exit_code, 0) << longer_run.err;
+  // Seconds are those of this start, and so are told with its steps.
+  EXPECT_NE(longer_run.out.find("done: 60 steps, 30 of them in "), std::string::npos) << longer_run.out;
+  EXPECT_EQ(Json::parse(read(folder_ / "longer/summary.json")).at("first_step"), 31);
+  EXPECT_EQ(Json::parse(read(folder_ / "whole/summary.json")).at("first_step"), 1);
   const auto whole = series(metrics(folder_ / "whole", "train"), "learning_rate");
   const auto longer = series(metrics(folder_ / "longer", "train"), "learning_rate");
   ASSERT_EQ(longer.size(), 60U);

@@ -14,6 +14,7 @@
 #include "io/netcdf_writer.h"
 #include "report/examples.h"
 #include "report/run_record.h"
+#include "report/svg.h"
 #include "support/error_of.h"
 #include "support/temporary_folder.h"
 
@@ -165,6 +166,15 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_NE(page.find("jigsaw-train &lt;x&gt;"), std::string::npos);
 }
 
+TEST(ReportPage, WholeNumbersAreShownInFull) {
+  EXPECT_EQ(short_number(12000), "12000");
+  EXPECT_EQ(short_number(-123456), "-123456");
+  EXPECT_EQ(short_number(12000000), "1.2e+07");
+  EXPECT_EQ(short_number(12345.6), "1.235e+04");
+  EXPECT_EQ(short_number(0.25), "0.25");
+  EXPECT_EQ(short_number(-0.0), "0");
+}
+
 TEST(ReportPage, LoadsNothing) {
   const WrittenRun run;
   const std::string page = report_page({{run.path}, "", "", ""});
@@ -188,6 +198,59 @@ TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
     std::filesystem::remove(run.path + file);
     EXPECT_EQ(faults_of(report_page({{run.path}, "", "", ""})), std::vector<std::string>()) << file;
   }
+}
+
+/// Of three steps the last start made one: its seconds and bytes are not those of the whole run.
+TEST(ReportPage, TotalsOfALastStartAreNotThoseOfTheRun) {
+  const WrittenRun run, whole;
+  const std::string undisturbed = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(undisturbed.find("<td>0:04</td>"), std::string::npos);
+  EXPECT_NE(undisturbed.find("sent in the whole run, by collective."), std::string::npos);
+  EXPECT_EQ(undisturbed.find("ince step"), std::string::npos);
+  EXPECT_NE(undisturbed.find("first: steps 1.5 s"), std::string::npos);
+  EXPECT_NE(undisturbed.find("first: validations 0.6 s"), std::string::npos);
+  Json summary = WrittenRun::summary();
+  summary["first_step"] = 3;
+  put_text(run.path + "/summary.json", summary.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("<td>0:04 since step 3</td>"), std::string::npos);
+  EXPECT_NE(page.find("What each rank sent, by collective. Since step 3, where its last start began."),
+            std::string::npos);
+  for (const char* part : {"steps 0.5 s", "validations 0.3 s", "opening, saves, the rest 3.2 s"})
+    EXPECT_NE(page.find(concat("first: ", part)), std::string::npos) << part;
+  const std::string both = report_page({{whole.path, run.path}, "", "", ""});
+  EXPECT_NE(both.find(concat(" ", run.path, ": since step 3, where its last start began.")),
+            std::string::npos);
+}
+
+/// Whatever file says it: a run without "report": true has no placement.json, one that goes on no
+/// summary.json.
+TEST(ReportPage, TheOverviewKnowsRanksAndStepsOfEveryRun) {
+  const WrittenRun run;
+  const auto overview = [&] {
+    const std::string page = report_page({{run.path}, "", "", ""});
+    return page.substr(0, page.find("</table>"));
+  };
+  const auto has_ranks = [&](const std::string& ranks) {
+    const std::string row = "<td>weathermixer</td><td>" + ranks + "</td><td>3</td>";
+    EXPECT_NE(overview().find(row), std::string::npos) << overview();
+  };
+  has_ranks("2");
+  std::filesystem::remove(run.path + "/placement.json");
+  has_ranks("2");
+  std::filesystem::remove(run.path + "/summary.json");
+  has_ranks("-");
+  Json config = Json::parse(text_of(run.path + "/config.json"));
+  config["mesh"] = {{"data", 2}, {"domain", {3, 1}}, {"tensor", 2}};
+  put_text(run.path + "/config.json", config.dump());
+  has_ranks("12");
+  std::string lines = text_of(run.path + "/metrics.jsonl");
+  lines.resize(lines.rfind('\n') + 1);
+  Json line = Json::parse(lines.substr(0, lines.find('\n')));
+  line["step"] = 1234567;
+  line["loss"] = 0.5;
+  put_text(run.path + "/metrics.jsonl", lines + line.dump() + "\n");
+  EXPECT_NE(overview().find("<td>12</td><td>1234567</td><td>0.5</td>"), std::string::npos) << overview();
 }
 
 TEST(ReportPage, PutsRunsOverEachOther) {

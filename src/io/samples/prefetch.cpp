@@ -78,15 +78,18 @@ void Prefetch::load_next(std::unique_lock<std::mutex>& lock) {
 }
 
 Batch Prefetch::next() {
+  const auto begin = std::chrono::steady_clock::now();
+  Batch batch = wait_for_next();
+  // Around the whole span of the trace, so that both say the same of a step.
+  seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return batch;
+}
+
+Batch Prefetch::wait_for_next() {
   const TraceSpan span(TraceKind::kDataWait, "wait for a batch");
   std::unique_lock lock(mutex_);
   if (to_give_ >= last_) fail("a batch beyond the last step was asked for");
-  const auto there = [&] { return ready_.contains(to_give_) || errors_.contains(to_give_); };
-  if (!there()) {
-    const auto begin = std::chrono::steady_clock::now();
-    changed_.wait(lock, there);
-    seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
+  changed_.wait(lock, [&] { return ready_.contains(to_give_) || errors_.contains(to_give_); });
   if (errors_.contains(to_give_)) std::rethrow_exception(errors_[to_give_]);
   return give();
 }

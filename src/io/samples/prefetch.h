@@ -44,24 +44,26 @@ class Prefetch {
   Batch next();
   /// The same, if next() would neither wait nor throw.
   std::optional<Batch> next_if_there();
-  /// Time that next() has waited in all for batches that were not there.
+  /// Time that all calls of next() which gave a batch have taken, from before they asked whether it was
+  /// there.
   double seconds_waited() const { return seconds_waited_; }
 
  private:
   void run();
+  Batch wait_for_next();
   Batch give();
   void load_next(std::unique_lock<std::mutex>& lock);
 
   Load load_;
   std::int64_t last_;
   std::size_t depth_;
-  std::mutex mutex_;  ///< guards what follows
+  double seconds_waited_ = 0;  ///< of the thread that calls next()
+  std::mutex mutex_;           ///< guards what follows
   std::condition_variable changed_;
   std::int64_t to_load_, to_give_;  ///< the next steps of each
   std::map<std::int64_t, Batch> ready_;
   std::map<std::int64_t, std::exception_ptr> errors_;
   bool stop_ = false;
-  double seconds_waited_ = 0;
   std::vector<std::thread> threads_;
 };
 

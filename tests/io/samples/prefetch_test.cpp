@@ -1,9 +1,11 @@
 #include "samples/prefetch.h"
 
 #include <atomic>
+#include <memory>
 
 #include "array/host_view.h"
 #include "base/error.h"
+#include "base/trace.h"
 #include "io/fixtures.h"
 
 namespace jigsaw {
@@ -39,9 +41,13 @@ TEST(Prefetch, ReadsAheadByItsDepthOnly) {
   EXPECT_EQ(calls, kAhead);
 }
 
-/// What runs report as data_wait_seconds: nothing at all where batches are there before they are asked for.
-TEST(Prefetch, WaitsForNothingThatIsThere) {
+/// What runs report as data_wait_seconds is what a trace of the same steps shows, also of batches that are
+/// there before they are asked for.
+TEST(Prefetch, WaitsAsLongAsTheTraceSays) {
   const Context context = Context::make_host(Backend::kReference, 1);
+  const auto trace = std::make_shared<EventTrace>();
+  trace->record(true);
+  const TracesFor traced(trace, "training");
   std::atomic<int> calls = 0;
   Prefetch prefetch(
       [&](std::int64_t step) {
@@ -51,10 +57,21 @@ TEST(Prefetch, WaitsForNothingThatIsThere) {
       0, 100);
   for (int step = 0; step < 20; ++step) {
     // The one worker begins a step when the step before is there.
-    while (calls < step + 2) std::this_thread::yield();
+    while (step % 2 == 0 && calls < step + 2) std::this_thread::yield();
     prefetch.next();
   }
-  EXPECT_EQ(prefetch.seconds_waited(), 0);
+  int spans = 0;
+  double seconds = 0;
+  for (const auto& [thread, events] : trace->events()) {
+    for (const TraceEvent& event : events) {
+      if (event.kind != TraceKind::kDataWait) continue;
+      ++spans;
+      seconds += 1e-9 * static_cast<double>(event.end - event.begin);
+    }
+  }
+  EXPECT_EQ(spans, 20);
+  // The clock is read before a span begins and after it has ended.
+  EXPECT_GE(prefetch.seconds_waited(), (1 - 1e-9) * seconds);
 }
 
 TEST(Prefetch, SeveralWorkersGiveTheStepsInOrderWithinTheDepth) {
