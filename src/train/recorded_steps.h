@@ -43,7 +43,8 @@ class RecordedSteps {
   /// @param what  it is, for errors: "the update".
   void piece(const std::string& what, const std::function<void()>& work);
   /// The same for the first piece. Where some rank cannot record it, `forget` undoes what `work` has done on
-  /// the host, all ranks run it unrecorded, and no step is recorded from then on. Collective.
+  /// the host, all ranks run it unrecorded, and no step is recorded from then on. Where it is a call of NCCL
+  /// that is not recorded the run ends, for its communicators have failed with it. Collective.
   void first_piece(const std::string& what, const std::function<void()>& work,
                    const std::function<void()>& forget);
   void end();

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 #include <vector>
 
 #include "kernels/cuda/attention_by_cudnn.h"
+#include "kernels/cuda/cudnn_plan.h"
 #include "support/cudnn_without.h"
 #include "support/source_dir.h"
 
@@ -111,6 +113,30 @@ TEST(CudnnAttentionPlans, APartThatIsMissingIsAnError) {
   EXPECT_NE(said_without("").find("\nplanned\n"), std::string::npos) << said_without("");
   const std::string said = said_without("engines_runtime_compiled");
   EXPECT_NE(said.find("parts of cuDNN, or libraries that it needs, are missing"), std::string::npos) << said;
+}
+
+/// A driver that is older than cuDNN's compiler does not load what that makes. There are other engines, or
+/// none, and then words for why.
+TEST(CudnnAttentionPlans, EnginesThatTheDriverDoesNotLoadArePassedOver) {
+  ::setenv("JIGSAW_DESCRIBED_GPU_LOADS", "222", 1);
+  std::string why;
+  const CudnnAttentionProblem attention = problem_of({3, 5, 210, 210, 48}, false, DType::kBfloat16);
+  EXPECT_TRUE(CudnnAttentionPlan::make(attention, h100(), why) || !why.empty());
+  const auto square = [](std::int64_t each) { return Shape::filled(2, each); };
+  for (const std::int64_t channels : {3, 12, 64}) {
+    for (const DType type : {DType::kFloat32, DType::kBfloat16}) {
+      const cuda::CudnnProblem problem{cuda::CudnnProblem::Pass::kForward,
+                                       type,
+                                       false,
+                                       true,
+                                       {{square(3), square(1), square(1)}, 1, square(1), square(1)},
+                                       {1, 33, 49, channels},
+                                       {1, 33, 49, 32}};
+      why.clear();
+      EXPECT_TRUE(cuda::CudnnPlan::make(problem, h100(), &why) || !why.empty()) << problem.text();
+    }
+  }
+  ::unsetenv("JIGSAW_DESCRIBED_GPU_LOADS");
 }
 
 TEST(CudnnAttentionPlans, WhatItCannotDoItSays) {

@@ -186,6 +186,7 @@ TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
   EXPECT_EQ(
       said[0].rfind("cuDNN has no plan for the convolution of fp32 [1, 5, 6, 4] to [1, 5, 6, 2] by ", 0), 0U)
       << said[0];
+  EXPECT_NE(said[0].find(" (it is told to refuse): a far slower kernel"), std::string::npos) << said[0];
   convolved(DType::kFloat32);
   EXPECT_TRUE(take_remarks(context_).empty());
 }

@@ -374,6 +374,26 @@ void make_steps(
   }
 }
 
+/// A call of NCCL that is not recorded leaves no communicator to go on with: the run ends, and the switch is
+/// named.
+TEST_F(RecordedStepsTest, RanksOnNcclEndWhereNcclRecordsNothing) {
+  const Spoilt spoilt("1:nccl");
+  bool records = false;
+  std::string said;
+  testing::run_test_ranks(2, {.time_limit_seconds = 600}, Backend::kCpu, [&](Communicator& world) {
+    const bool tells = world.rank() == 1;
+    if (tells) records = world.context().backend() == Backend::kCuda && world.records();
+    try {
+      make_steps(world, 6, [&](const Array& input) { world.all_reduce(input); });
+    } catch (const CommError& error) {
+      if (tells) said = error.what();
+    }
+  });
+  const std::string wanted =
+      "in work that is recorded as a CUDA graph (\"train\": {\"graphs\": false} trains without): ";
+  EXPECT_EQ(said.substr(0, wanted.size()), records ? wanted : "");
+}
+
 /// Calls of replays stand in the log as if they had been made anew.
 TEST_F(RecordedStepsTest, RanksOnNcclLogCallsOfReplays) {
   constexpr int kMade = 6, kReplayed = kMade - kPlain, kEach = 2;

@@ -109,7 +109,7 @@ class Contraction : public ContractionKernels {
     if (a.count() > 0 && b.count() > 0) {
       run_plan(context, library_state<ContractionState>(context)->plans.of(spec, a.shape(), b.shape()), a, b,
                c, add);
-    } else if (!add) {
+    } else if (!add && c.bytes() > 0) {
       launched(context, cudaMemsetAsync(c.raw(), 0, static_cast<std::size_t>(c.bytes()), stream_of(context)),
                "what clears an array");
     }

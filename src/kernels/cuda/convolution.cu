@@ -261,10 +261,13 @@ class ByCudnn {
   }
   static const CudnnPlan* plan_for(Context& context, CudnnProblem problem) {
     if (problem.type == DType::kFloat32 && context.tf32()) problem.rounded = true;
-    const CudnnPlan* const plan = cudnn_plan(context, problem);
-    if (plan == nullptr && cudnn_library().built)
-      context.state<Remarks>().add(
-          concat("cuDNN has no plan for ", problem.text(), ": a far slower kernel of this program does it"));
+    std::string why;
+    const CudnnPlan* const plan = cudnn_plan(context, problem, why);
+    if (plan == nullptr && cudnn_library().built) {
+      if (!why.empty()) why = concat(" (", why, ")");
+      context.state<Remarks>().add(concat("cuDNN has no plan for ", problem.text(), why,
+                                          ": a far slower kernel of this program does it"));
+    }
     return plan;
   }
 

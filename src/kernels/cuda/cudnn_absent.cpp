@@ -8,7 +8,7 @@ jigsaw::CudnnLibrary jigsaw::cudnn_library() {
 
 namespace jigsaw::inline kernels::cuda {
 
-const CudnnPlan* cudnn_plan(Context&, const CudnnProblem&) {
+const CudnnPlan* cudnn_plan(Context&, const CudnnProblem&, std::string&) {
   return nullptr;
 }
 

@@ -41,7 +41,8 @@ class CudnnPlan;
 
 /// cuDNN's plan for it, kept by the context; null where no engine of cuDNN repeats its sums bit for bit and
 /// forms them in full precision. The library is of the version that this was built for (cudnn_library()).
-const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem);
+/// @param why  gets what cuDNN says of that, "" for nothing.
+const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem, std::string& why);
 
 /// Puts a plan of the context's into its stream. Memory for work comes from its arena.
 void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands);

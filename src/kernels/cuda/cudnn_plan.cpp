@@ -19,6 +19,25 @@ using Pass = CudnnProblem::Pass;
 /// Operands of a run.
 enum Id : std::int64_t { kX = 1, kWeight, kBias, kY, kSums };
 
+/// Whether a status says that cuDNN, or one engine of it, cannot do something, and not that it has failed.
+/// @param of_engine  the status of one engine's plan.
+bool is_refusal(cudnnStatus_t status, bool of_engine) {
+  switch (status) {
+    // The engine does not compile. (A lack of memory would have another status, and pass.)
+    case CUDNN_STATUS_INTERNAL_ERROR:
+    case CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED:
+    case CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE:
+      return true;
+    default:
+      break;
+  }
+  const int category = CUDNN_STATUS_CATEGORY(status);
+  // What was compiled is not loaded, as by a driver that is older than the compiler. (Whether the device has
+  // failed is asked where no engine is left.)
+  if (category == CUDNN_STATUS_EXECUTION_FAILED) return of_engine;
+  return category == CUDNN_STATUS_NOT_SUPPORTED || category == CUDNN_STATUS_BAD_PARAM;
+}
+
 /// A descriptor of the backend, destroyed with its owner.
 class Descriptor {
  public:
@@ -51,26 +70,15 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
   }
-  /// @param said  gets words of_installation() where it has none.
+  /// @param said  gets cuDNN's words for why it refuses, unless it has some that are of_installation().
+  /// @param of_engine  it is one engine's plan.
   /// @return  false where cuDNN, or one engine of it, cannot do what is described
-  bool finalize(std::string& said) {
+  bool finalize(std::string& said, bool of_engine = false) {
     const cudnnStatus_t status = cudnnBackendFinalize(descriptor_);
-    switch (status) {
-      case CUDNN_STATUS_SUCCESS:
-        return true;
-      // The engine does not compile. (A lack of memory would have another status, and pass.)
-      case CUDNN_STATUS_INTERNAL_ERROR:
-      case CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED:
-      case CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE:
-        return false;
-      default:
-        break;
-    }
+    if (status == CUDNN_STATUS_SUCCESS) return true;
     const std::string words = words_of(status);
-    const int category = CUDNN_STATUS_CATEGORY(status);
-    if (category != CUDNN_STATUS_NOT_SUPPORTED && category != CUDNN_STATUS_BAD_PARAM)
-      throw failure("plan a convolution", words);
-    if (said.empty() && of_installation(words)) said = words;
+    if (!is_refusal(status, of_engine)) throw failure("plan a convolution", words);
+    if (!of_installation(said)) said = words;
     return false;
   }
 
@@ -253,7 +261,7 @@ struct CudnnPlan::Graph {
   CudnnProblem problem;
   cudnnHandle_t handle;  ///< none where the device is only described
   bool supported = true;
-  std::string said;  ///< of_installation(), as cuDNN refused something; "" for nothing
+  std::string said;  ///< as cuDNN refused something last, or by words of_installation(); "" for nothing
   std::optional<Descriptor> x, weight, bias, y, sums, window, addition, device;
   std::vector<Descriptor> operations;
   Descriptor graph{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
@@ -268,23 +276,26 @@ const CudnnProblem& CudnnPlan::problem() const {
   return graph_->problem;
 }
 
-std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const CudnnHandle& handle) {
-  return make(std::make_unique<Graph>(problem, handle.get()));
+std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const CudnnHandle& handle,
+                                         std::string* why) {
+  return make(std::make_unique<Graph>(problem, handle.get()), why);
 }
 
-std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const std::string& device) {
+std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const std::string& device,
+                                         std::string* why) {
   auto graph = std::make_unique<Graph>(problem, nullptr);
   graph->device.emplace(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
   graph->device->set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, std::ssize(device),
                      device.data());
   check(cudnnBackendFinalize(graph->device->get()), "read a device's properties");
-  return make(std::move(graph));
+  return make(std::move(graph), why);
 }
 
-std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
+std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made, std::string* why) {
   Graph& graph = *made;
   const auto none = [&]() -> std::optional<CudnnPlan> {
-    require_whole_installation("plan " + graph.problem.text(), graph.said);
+    require_whole_installation("plan " + graph.problem.text(), of_installation(graph.said) ? graph.said : "");
+    if (why != nullptr) *why = graph.said;
     return std::nullopt;
   };
   if (!graph.supported || !graph.graph.finalize(graph.said)) return none();
@@ -314,7 +325,7 @@ std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
         plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &graph.handle);
       if (graph.device) plan.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *graph.device);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
-      if (!plan.finalize(graph.said)) continue;
+      if (!plan.finalize(graph.said, true)) continue;
       std::int64_t bytes = 0;
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                                      1, &one, &bytes),

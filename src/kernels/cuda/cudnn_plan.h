@@ -14,10 +14,13 @@ namespace jigsaw::inline kernels::cuda {
 class CudnnPlan {
  public:
   /// Nothing where cuDNN has no such engine. @throws LibraryError  when cuDNN fails, or is not all there
-  static std::optional<CudnnPlan> make(const CudnnProblem& problem, const CudnnHandle& handle);
+  /// @param why  gets cuDNN's last words where there is none, if it has said any.
+  static std::optional<CudnnPlan> make(const CudnnProblem& problem, const CudnnHandle& handle,
+                                       std::string* why = nullptr);
   /// The same for a GPU that is not there, whose properties are cuDNN's JSON
   /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
-  static std::optional<CudnnPlan> make(const CudnnProblem& problem, const std::string& device);
+  static std::optional<CudnnPlan> make(const CudnnProblem& problem, const std::string& device,
+                                       std::string* why = nullptr);
 
   CudnnPlan(CudnnPlan&&) noexcept;
   ~CudnnPlan();
@@ -32,7 +35,7 @@ class CudnnPlan {
  private:
   struct Graph;
   explicit CudnnPlan(std::unique_ptr<Graph> graph);
-  static std::optional<CudnnPlan> make(std::unique_ptr<Graph> graph);
+  static std::optional<CudnnPlan> make(std::unique_ptr<Graph> graph, std::string* why);
 
   std::unique_ptr<Graph> graph_;
   std::int64_t workspace_bytes_ = 0;

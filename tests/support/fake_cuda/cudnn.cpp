@@ -321,8 +321,10 @@ const CudnnProblem& CudnnPlan::problem() const {
   return graph_->problem;
 }
 
-std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const CudnnHandle& /*handle*/) {
+std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const CudnnHandle& /*handle*/,
+                                         std::string* why) {
   const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  if (why != nullptr) *why = "it is told to refuse";
   if (machine.cudnn == 0 || problem.y.back() == machine.cudnn_refuses) return std::nullopt;
   if (!has_plans(problem.text())) return std::nullopt;
   CudnnPlan plan(std::make_unique<Graph>(Graph{problem}));

@@ -38,6 +38,7 @@ bool capturing(cudaStream_t stream);
 /// new work.
 /// @param name  of the work, where it is said that nothing waits for it.
 /// @return cudaErrorStreamCaptureInvalidated where a mistake has spoilt the capture.
-cudaError_t record(cudaStream_t stream, std::string name, std::function<void(cudaStream_t)> put_again);
+cudaError_t record(cudaStream_t stream, std::string name, std::function<void(cudaStream_t)> put_again,
+                   bool of_nccl = false);
 
 }  // namespace jigsaw::testing::fake_cuda

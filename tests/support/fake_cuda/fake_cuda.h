@@ -22,7 +22,8 @@
 /// - What is put into streams that capture is recorded (graphs.cpp). Each launch of the graph puts in new
 ///   work, in the order of its streams and waits alone, so that a wait that was not recorded is found.
 ///   JIGSAW_FAKE_CUDA_SPOILS="1:40" spoils each capture on device 1 with the fortieth piece of work that is
-///   put into it; "1:0" lets no graph of it be instantiated, "1:upload" finds no memory for one.
+///   put into it or, where that is NCCL's, the next that is not; "1:nccl" with NCCL's first; "1:0" lets no
+///   graph of it be instantiated, "1:upload" finds no memory for one.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
 ///   an order that differs each time, so that what lacks a barrier gives something else.
 namespace jigsaw::testing::fake_cuda {

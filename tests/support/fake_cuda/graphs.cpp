@@ -24,6 +24,7 @@ struct Graph {
     std::size_t mark = 0;
     std::string name;
     std::function<void(cudaStream_t)> put_again;
+    bool of_nccl = false;
   };
   std::vector<Step> steps;
   std::vector<int> devices;  ///< by lane
@@ -32,12 +33,14 @@ struct Graph {
 
 std::string fault;
 
-/// What JIGSAW_FAKE_CUDA_SPOILS says of a device; -1: nothing, -2: that graphs do not come to it.
+/// What JIGSAW_FAKE_CUDA_SPOILS says of a device, besides a number.
+constexpr int kNothing = -1, kUpload = -2, kNccl = -3;
 int spoilt_at(int device) {
   const char* const text = std::getenv("JIGSAW_FAKE_CUDA_SPOILS");
   char* behind = nullptr;
-  if (text == nullptr || std::strtol(text, &behind, 10) != device || *behind != ':') return -1;
-  return behind[1] == 'u' ? -2 : static_cast<int>(std::strtol(behind + 1, nullptr, 10));
+  if (text == nullptr || std::strtol(text, &behind, 10) != device || *behind != ':') return kNothing;
+  if (behind[1] == 'u') return kUpload;
+  return behind[1] == 'n' ? kNccl : static_cast<int>(std::strtol(behind + 1, nullptr, 10));
 }
 
 }  // namespace
@@ -60,10 +63,16 @@ struct Capture {
   }
   cudaError_t add(Graph::Step step) {
     if (status != cudaStreamCaptureStatusActive) return result(cudaErrorStreamCaptureInvalidated);
-    if (step.kind == Graph::Kind::kWork && --spoilt_in == 0)
+    if (step.kind == Graph::Kind::kWork && spoils(step))
       return invalidate(cudaErrorStreamCaptureUnsupported, step.name + ", as the test wants it");
     graph.steps.push_back(std::move(step));
     return result(cudaSuccess);
+  }
+  /// Whether the test wants this piece of work to spoil it.
+  bool spoils(const Graph::Step& step) {
+    if (spoilt_in == kNccl) return step.of_nccl;
+    if (spoilt_in <= 0 || (spoilt_in == 1 && step.of_nccl)) return false;
+    return --spoilt_in == 0;
   }
   /// What it does not allow has been done.
   cudaError_t invalidate(cudaError_t error, const std::string& why) {
@@ -106,13 +115,15 @@ bool capturing(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   return stream != nullptr && stream->capture != nullptr;
 }
-cudaError_t record(cudaStream_t stream, std::string name, std::function<void(cudaStream_t)> put_again) {
+cudaError_t record(cudaStream_t stream, std::string name, std::function<void(cudaStream_t)> put_again,
+                   bool of_nccl) {
   const std::lock_guard lock(mutex());
   if (!capturing(stream)) return result(cudaErrorInvalidValue);
   return stream->capture->add({.kind = Graph::Kind::kWork,
                                .lane = stream->lane,
                                .name = std::move(name),
-                               .put_again = std::move(put_again)});
+                               .put_again = std::move(put_again),
+                               .of_nccl = of_nccl});
 }
 
 cudaError_t record_event(FakeEvent& event, FakeStream& stream) {
@@ -213,7 +224,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   if (exec == nullptr || stream == nullptr) return result(cudaErrorInvalidValue);
   if (capturing(stream)) return refuse(*stream, "a graph's upload");
-  return result(spoilt_at(stream->device) == -2 ? cudaErrorMemoryAllocation : cudaSuccess);
+  return result(spoilt_at(stream->device) == kUpload ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   const std::lock_guard lock(mutex());

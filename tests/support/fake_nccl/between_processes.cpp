@@ -206,14 +206,22 @@ void put_and_carry(const std::shared_ptr<Launch>& launch) {
   Carrier::all().carry(launch);
 }
 
+/// Where CUDA does not record it NCCL keeps an error, and the communicator is of no use any more.
+void note_recorded(FakeComm& comm, cudaError_t status) {
+  if (status == cudaSuccess || comm.error != ncclSuccess) return;
+  comm.error = ncclUnhandledCudaError;
+  comm.words = concat("Cuda failure ", static_cast<int>(status), " '", cudaGetErrorString(status), "'");
+}
+
 void record(const std::shared_ptr<const Launch>& launch) {
-  fake_cuda::record(launch->stream, name_of(*launch), [launch](cudaStream_t into) {
+  const auto put_again = [launch](cudaStream_t into) {
     const auto again = std::make_shared<Launch>(*launch);
     again->captured = false;
     again->stream = into;
     enter(*again);
     put_and_carry(again);
-  });
+  };
+  note_recorded(*launch->comm, fake_cuda::record(launch->stream, name_of(*launch), put_again, true));
 }
 
 /// The last rank to leave a communicator takes its files away.
@@ -344,7 +352,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     if (launch->captured) record(launch);
     if (!launch->captured) put_and_carry(launch);
   }
-  *error = ncclSuccess;
+  *error = comm->error;
   return ncclSuccess;
 }
 const char* ncclGetLastError(ncclComm_t comm) {

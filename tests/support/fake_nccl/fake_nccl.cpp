@@ -304,6 +304,13 @@ ncclResult_t enter(const std::shared_ptr<Launch>& launch) {
   return worst == ncclSuccess ? ncclInProgress : worst;
 }
 
+/// Where CUDA does not record it NCCL keeps an error, and the communicator is of no use any more.
+void note_recorded(FakeComm& comm, cudaError_t status) {
+  if (status == cudaSuccess || comm.error != ncclSuccess) return;
+  comm.error = ncclUnhandledCudaError;
+  comm.words = concat("Cuda failure ", static_cast<int>(status), " '", cudaGetErrorString(status), "'");
+}
+
 /// Of a communicator that has failed since, what a graph launches stands in its stream until that is aborted.
 void record(const std::shared_ptr<const Launch>& launch) {
   if (!fake_cuda::capturing(launch->stream)) {
@@ -311,13 +318,14 @@ void record(const std::shared_ptr<const Launch>& launch) {
     return;
   }
   launch->comm->captured.push_back(launch);
-  fake_cuda::record(launch->stream, name_of(*launch), [launch](cudaStream_t into) {
+  const auto put_again = [launch](cudaStream_t into) {
     const auto again = std::make_shared<Launch>(*launch);
     again->captured = false;
     again->stream = into;
     if (again->comm->error == ncclSuccess && !again->comm->aborted) enter(again);
     put(again);
-  });
+  };
+  note_recorded(*launch->comm, fake_cuda::record(launch->stream, name_of(*launch), put_again, true));
 }
 
 /// NCCL's thread stores the communicator where the caller wanted it, well or not.
@@ -603,7 +611,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     if (launch->captured) record(launch);
     if (!launch->captured) put(launch);
   }
-  *error = ncclSuccess;
+  *error = comm->error;
   return ncclSuccess;
 }
 const char* ncclGetLastError(ncclComm_t comm) {

@@ -18,7 +18,8 @@
 /// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when its rank's
 ///   stream comes there; what is received is NaN from then on, and arrives when this rank waits for it.
 /// - What is issued in a stream that captures is recorded when the rank asks ncclCommGetAsyncError. Each
-///   launch of the graph issues it anew, among the other calls of its rank.
+///   launch of the graph issues it anew, among the other calls of its rank. Where the capture is spoilt by
+///   then the communicator has failed.
 /// - These are mistakes: messages whose counts or types differ; messages that nobody has expected, or sent,
 ///   when a rank finalises; an order of calls on two communicators that is not a peer's; memory that is
 ///   written while it is sent, or while something is received there; two ranks on one device; a communicator
