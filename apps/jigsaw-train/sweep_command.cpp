@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -259,6 +260,13 @@ std::vector<std::string> gpu_shares(std::size_t runs, std::size_t ranks) {
   return shares;
 }
 
+/// What a sweep ends with whose runs failed with these: with the code of all of them, where they share one of
+/// ours.
+ExitCode code_of_failures(const std::set<int>& codes) {
+  const bool ours = codes.size() == 1 && *codes.begin() <= static_cast<int>(ExitCode::kNonFinite);
+  return ours ? static_cast<ExitCode>(*codes.begin()) : ExitCode::kInternal;
+}
+
 /// Rounds one after the other, the runs of a round so many at a time.
 ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const Sweep sweep = open_sweep(options, train.configuration);
@@ -268,7 +276,8 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
   const std::vector<std::string> shares =
       gpu_shares(static_cast<std::size_t>(options.local), static_cast<std::size_t>(options.ranks));
-  ExitCode worst = ExitCode::kDone;
+  std::set<int> failures;  // exit codes
+  bool goes_on = false;    // a run, or a round, when the sweep is started again
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     std::vector<LocalRun> runs;
@@ -283,18 +292,21 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
                 << " at step " << status.step
                 << (status.metric ? concat(", ", sweep.space.metric, " ", *status.metric) : std::string())
                 << std::endl;
-      if (exit_code != 0 && worst != ExitCode::kInternal)
-        worst = exit_code == static_cast<int>(ExitCode::kStopped) ? ExitCode::kStopped : ExitCode::kInternal;
+      if (exit_code == static_cast<int>(ExitCode::kStopped)) {
+        goes_on = true;
+      } else if (exit_code != 0) {
+        failures.insert(exit_code);
+      }
     });
     if (stopped) return ExitCode::kStopped;
     first += size;
   }
   const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
   std::cout << summary_text(sweep.space, rows) << std::flush;
-  if (worst == ExitCode::kInternal)
-    throw Error(worst, concat("runs of the sweep failed; their output is in output.txt of their folders in ",
-                              sweep.folder.string()));
-  return worst;
+  if (failures.empty()) return goes_on ? ExitCode::kStopped : ExitCode::kDone;
+  throw Error(code_of_failures(failures),
+              concat("runs of the sweep failed; their output is in output.txt of their folders in ",
+                     sweep.folder.string()));
 }
 
 void print_list(const Sweep& sweep, const RunList& list) {

@@ -4,7 +4,8 @@
 #   scripts/slurm/chain.sh JOBS [options of sbatch] -- --config era5.json [more options of jigsaw-train]
 #
 # Submits JOBS jobs of train.sbatch, each of which waits for the one before and goes on from its checkpoint. When the
-# run is finished, or ends with an error, the jobs that are left end at once with the same exit code.
+# run is finished, or ends with an error, the jobs that are left end at once with the same exit code. A job that is
+# cancelled ends as at its time limit, and the next one goes on: cancel all.
 set -euo pipefail
 
 die() {
@@ -27,10 +28,13 @@ shift
 state=$(mktemp "$PWD/.jigsaw-chain-XXXXXX")
 echo 75 > "$state"
 before=
+all=()
 for ((job = 1; job <= jobs; ++job)); do
   dependency=()
   [[ -z $before ]] || dependency=("--dependency=afterany:$before")
   before=$(JIGSAW_CHAIN=$state sbatch --parsable --no-requeue --export=ALL "${dependency[@]}" "${options[@]}" \
     "$here/train.sbatch" "$@")
   echo "job $job of $jobs: $before"
+  all+=("$before")
 done
+echo "chain.sh: to end the chain before it is done: scancel ${all[*]}" >&2

@@ -131,6 +131,11 @@ RunRecord read_run(const std::string& path) {
   run.path = path;
   const std::string metrics = path + "/metrics.jsonl";
   std::error_code ignored;
+  if (fs::is_regular_file(path, ignored)) {
+    // As of FOLDER/* of a sweep, where sweep.json lies beside the runs.
+    throw ConfigError(concat("command line: ", path, " is no run directory but a file; ",
+                             (fs::path(path).parent_path() / "*").string(), "/ names folders alone"));
+  }
   if (!fs::is_directory(path, ignored) || (!is_there(metrics) && !is_there(path + "/config.json"))) {
     throw ConfigError(
         concat("command line: ", path, " is no run directory: it has neither metrics.jsonl nor config.json"));

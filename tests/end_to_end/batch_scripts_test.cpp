@@ -153,6 +153,20 @@ TEST_F(BatchScripts, KillsAreCountedThroughAChain) {
   EXPECT_EQ(said("scontrol.txt"), "");
 }
 
+/// To cancel one job of a chain starts the next.
+TEST_F(BatchScripts, AChainSaysHowAllOfItIsCancelled) {
+  program("sbatch", R"sh(echo "$*" >> "$STUBS/sbatch.txt"; grep -c . "$STUBS/sbatch.txt")sh");
+  const std::string folder = quoted(folder_.path().string());
+  const std::string command = "script=$(realpath " +
+                              quoted(testing::source_dir() + "/scripts/slurm/chain.sh") + ") && cd " +
+                              folder + " && exec env PATH=" + folder + ":\"$PATH\" STUBS=" + folder +
+                              " bash \"$script\" 3 --nodes=1 -- --config c.json > log 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0) << read(folder_ / "log");
+  const std::string log = read(folder_ / "log");
+  EXPECT_NE(log.find("job 3 of 3: 3\n"), std::string::npos) << log;
+  EXPECT_NE(log.find("scancel 1 2 3\n"), std::string::npos) << log;
+}
+
 TEST_F(BatchScripts, RanksAreBound) {
   ASSERT_EQ(run_task(2, array(2, 2, 1), "SLURM_CPUS_PER_TASK=8"), 0);
   EXPECT_EQ(said("srun.txt"), "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores ");

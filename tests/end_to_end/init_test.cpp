@@ -63,6 +63,10 @@ TEST_F(InitTest, WritesForecastsThatRun) {
   }
   expect_text(
       {"\"t2m\"", "\"input_hours\": [-6, 0]", "data/*.nc", "2 metre temperature", R"("mesh": "auto")"});
+  // Steps in place of the epochs that it writes, as the pages about clusters show it.
+  expect_ok(
+      run(1, "check --config " + quoted(folder_ / "first.json") +
+                 " --set train.epochs=null --set train.steps=50 --set output=" + quoted(folder_ / "run")));
 }
 
 /// A field that changes, one that is repeated at every time, one without time, and one with other times.

@@ -155,10 +155,24 @@ TEST(Sweep, AFailedRunIsSaidAndTheOthersAreTrained) {
   const std::string sweep = prepare(
       folder, R"({"keys": {"data.variables": [["nothing"], ["t2m"]]}, "output": ")" + folder / "s" + "\"}");
   const Outcome all = run(1, sweep + " --local 2");
-  EXPECT_EQ(all.exit_code, 1);
+  EXPECT_EQ(all.exit_code, 3) << "all that failed ended so";
+  EXPECT_NE(all.out.find(": failed with exit code 3 "), std::string::npos) << all.out;
   EXPECT_EQ(all.errors().size(), 1U) << all.err;
   const Json summary = Json::parse(run(1, sweep + " --summary --format json").out);
   EXPECT_EQ(summary.at("counts"), (Json{{"failed", 1}, {"finished", 1}}));
+}
+
+/// One run finds no data, the other more ranks in its mesh than were started.
+TEST(Sweep, RunsThatFailWithSeveralCodesEndWithNoneOfThem) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(
+      folder,
+      R"({"method": "list", "runs": [{"data.variables": ["nothing"]}, {"mesh.data": 2}], "output": ")" +
+          folder / "s" + "\"}");
+  const Outcome all = run(1, sweep + " --local 1");
+  EXPECT_EQ(all.exit_code, 1) << all.err;
+  for (const char* code : {"2", "3"})
+    EXPECT_NE(all.out.find(std::string(": failed with exit code ") + code), std::string::npos) << all.out;
 }
 
 TEST(Sweep, WithoutANumberItSaysWhatIsMissing) {

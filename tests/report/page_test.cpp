@@ -314,6 +314,14 @@ TEST(ReportPage, RefusesWhatIsNoRun) {
   EXPECT_THROW(report_page({{empty.path()}, "", "", ""}), ConfigError);
   EXPECT_THROW(report_page({{empty.path() + "/nowhere"}, "", "", ""}), ConfigError);
   const WrittenRun run;
+  // What "*" names in the folder of a sweep, beside its runs.
+  const std::string list = run.folder.path() + "/sweep.json";
+  put_text(list, "{}");
+  EXPECT_EQ(testing::error_of<ConfigError>([&] {
+              report_page({{run.path, list}, "", "", ""});
+            }),
+            "command line: " + list + " is no run directory but a file; " + run.folder.path() +
+                "/*/ names folders alone");
   put_text(run.path + "/placement.json", "{");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
 }
