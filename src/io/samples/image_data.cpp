@@ -362,7 +362,7 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
       for (const auto& [name, of] : known == nullptr ? Statistics().fields : known->fields)
         names.push_back(name);
       throw DataError(concat("the files hold ", channel.name,
-                             ", which the model was not trained with; it has ", "statistics of ",
+                             ", which the model was not trained with; it has statistics of ",
                              names.empty() ? "nothing" : join(names, ", ")));
     }
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };

@@ -39,6 +39,13 @@ std::vector<int> spatial_positions(const std::vector<ImageDim>& dims) {
   return result;
 }
 
+/// Whether dims follow one another as NiftiFile turns them: channels, samples (the outermost of channels or
+/// of depth), depth, height, width; all but channels have this order in ImageDim.
+bool in_order_of_nifti(const std::vector<ImageDim>& dims) {
+  const auto place = [](ImageDim dim) { return dim == ImageDim::kChannel ? -1 : static_cast<int>(dim); };
+  return std::ranges::is_sorted(dims, {}, place);
+}
+
 }  // namespace
 
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
@@ -138,28 +145,6 @@ void ImageFiles::refuse_unknown(int file, const std::string& variable) const {
                          "; data sets of numbers there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
-namespace {
-
-/// Of the dims of a NIfTI file, as NiftiFile turns them; samples may be the outermost of channels or of
-/// depth.
-int place_in_nifti(ImageDim dim) {
-  switch (dim) {
-    case ImageDim::kChannel:
-      return 0;
-    case ImageDim::kSample:
-      return 1;
-    case ImageDim::kDepth:
-      return 2;
-    case ImageDim::kHeight:
-      return 3;
-    case ImageDim::kWidth:
-      return 4;
-  }
-  fail("unknown dim of an image");
-}
-
-}  // namespace
-
 std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable) const {
   const std::string& path = files_[static_cast<std::size_t>(file)]->path();
   files_[static_cast<std::size_t>(file)]->require_numbers(variable);
@@ -173,7 +158,7 @@ std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable
   if (variable.shape.count() == 0)
     throw DataError(concat(variable.name, " in ", path, " is empty: ", variable.shape));
   if (dynamic_cast<const NiftiFile*>(files_[static_cast<std::size_t>(file)].get()) != nullptr &&
-      !std::ranges::is_sorted(dims, {}, place_in_nifti)) {
+      !in_order_of_nifti(dims)) {
     throw DataError(concat(path,
                            " is NIfTI, whose axes are brought to the order depth, height, width (z, y, x of "
                            "the world) behind any channels; data.dims has ",

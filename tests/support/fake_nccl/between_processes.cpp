@@ -66,11 +66,6 @@ void hear_of_aborts(FakeComm& comm) {
   }
 }
 
-/// NCCL's thread stores the communicator where the caller wanted it, well or not.
-void end_init(FakeComm& comm) {
-  if (ncclComm_t* const place = std::exchange(comm.place, nullptr); place != nullptr) *place = &comm;
-}
-
 fs::path file_of(const FakeComm& comm, int from, int to, std::size_t number) {
   return comm.folder / concat("message-", from, "-", to, "-", number);
 }
@@ -206,13 +201,6 @@ void put_and_carry(const std::shared_ptr<Launch>& launch) {
   Carrier::all().carry(launch);
 }
 
-/// Where CUDA does not record it NCCL keeps an error, and the communicator is of no use any more.
-void note_recorded(FakeComm& comm, cudaError_t status) {
-  if (status == cudaSuccess || comm.error != ncclSuccess) return;
-  comm.error = ncclUnhandledCudaError;
-  comm.words = concat("Cuda failure ", static_cast<int>(status), " '", cudaGetErrorString(status), "'");
-}
-
 void record(const std::shared_ptr<const Launch>& launch) {
   const auto put_again = [launch](cudaStream_t into) {
     const auto again = std::make_shared<Launch>(*launch);
@@ -221,7 +209,7 @@ void record(const std::shared_ptr<const Launch>& launch) {
     enter(*again);
     put_and_carry(again);
   };
-  note_recorded(*launch->comm, fake_cuda::record(launch->stream, name_of(*launch), put_again, true));
+  record_launch(*launch, put_again, launch->comm->error, launch->comm->words);
 }
 
 /// The last rank to leave a communicator takes its files away.
@@ -325,7 +313,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(mutex());
   comm->aborted = true;
-  end_init(*comm);
+  end_init(comm->place, comm);
   say(*comm, "gone");
   jigsaw::testing::fake_cuda::work_may_go_on();
   return ncclSuccess;
@@ -336,7 +324,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (!comm->finalized) hear_of_aborts(*comm);
   *error = comm->error;
   if (comm->error != ncclSuccess) {
-    end_init(*comm);
+    end_init(comm->place, comm);
     return ncclSuccess;
   }
   *error = ncclInProgress;
@@ -346,7 +334,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     return ncclSuccess;
   }
   if (!all_say(*comm, "joined")) return ncclSuccess;
-  end_init(*comm);
+  end_init(comm->place, comm);
   if (!comm->to_put.empty() && comm->caller != std::this_thread::get_id()) return ncclSuccess;
   for (const auto& launch : std::exchange(comm->to_put, {})) {
     if (launch->captured) record(launch);

@@ -304,13 +304,6 @@ ncclResult_t enter(const std::shared_ptr<Launch>& launch) {
   return worst == ncclSuccess ? ncclInProgress : worst;
 }
 
-/// Where CUDA does not record it NCCL keeps an error, and the communicator is of no use any more.
-void note_recorded(FakeComm& comm, cudaError_t status) {
-  if (status == cudaSuccess || comm.error != ncclSuccess) return;
-  comm.error = ncclUnhandledCudaError;
-  comm.words = concat("Cuda failure ", static_cast<int>(status), " '", cudaGetErrorString(status), "'");
-}
-
 /// Of a communicator that has failed since, what a graph launches stands in its stream until that is aborted.
 void record(const std::shared_ptr<const Launch>& launch) {
   if (!fake_cuda::capturing(launch->stream)) {
@@ -325,12 +318,7 @@ void record(const std::shared_ptr<const Launch>& launch) {
     if (again->comm->error == ncclSuccess && !again->comm->aborted) enter(again);
     put(again);
   };
-  note_recorded(*launch->comm, fake_cuda::record(launch->stream, name_of(*launch), put_again, true));
-}
-
-/// NCCL's thread stores the communicator where the caller wanted it, well or not.
-void end_init(FakeComm& comm) {
-  if (ncclComm_t* const place = std::exchange(comm.place, nullptr); place != nullptr) *place = &comm;
+  record_launch(*launch, put_again, launch->comm->error, launch->comm->words);
 }
 
 /// NCCL comes back to the thread's device, where it makes a context.
@@ -365,7 +353,7 @@ void await_end(FakeComm& comm, std::unique_lock<std::recursive_mutex>& lock) {
       return other->device == comm.device && !other->aborted && !other->gone;
     });
   });
-  end_init(comm);
+  end_init(comm.place, &comm);
 }
 
 /// What a rank that leaves has not got, or nobody has taken of it.
@@ -601,7 +589,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (comm->aborted) return mistake("a communicator is asked after its abort");
   const Clique& clique = *comm->clique;
   *error = comm->error;
-  if (comm->error != ncclSuccess || clique.joined == clique.ranks) end_init(*comm);
+  if (comm->error != ncclSuccess || clique.joined == clique.ranks) end_init(comm->place, comm);
   if (comm->error != ncclSuccess) return ncclSuccess;
   *error = ncclInProgress;
   if (clique.joined < clique.ranks) return ncclSuccess;

@@ -83,6 +83,18 @@ void put(const std::shared_ptr<Launch>& launch) {
       launch->stream, name_of(*launch), [launch] { return run_launch(*launch); }, &launch->number);
 }
 
+void end_init(ncclComm_t*& place, ncclComm_t comm) {
+  if (place != nullptr) *std::exchange(place, nullptr) = comm;
+}
+
+void record_launch(const Launch& launch, const std::function<void(cudaStream_t)>& put_again,
+                   ncclResult_t& error, std::string& words) {
+  const cudaError_t status = fake_cuda::record(launch.stream, name_of(launch), put_again, true);
+  if (status == cudaSuccess || error != ncclSuccess) return;
+  error = ncclUnhandledCudaError;
+  words = concat("Cuda failure ", static_cast<int>(status), " '", cudaGetErrorString(status), "'");
+}
+
 }  // namespace jigsaw::testing::fake_nccl
 
 using namespace jigsaw::testing::fake_nccl;  // NOLINT(google-build-using-namespace)

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -56,6 +57,13 @@ bool in_group();
 std::string name_of(const Launch& launch);
 /// Puts it into its stream.
 void put(const std::shared_ptr<Launch>& launch);
+
+/// NCCL's thread stores the communicator where the caller wanted it, as its init ends, well or not; once.
+void end_init(ncclComm_t*& place, ncclComm_t comm);
+/// Into its stream's capture, whose launches call `put_again`. Where CUDA does not record it NCCL keeps an
+/// error with its words, and the communicator is of no use any more.
+void record_launch(const Launch& launch, const std::function<void(cudaStream_t)>& put_again,
+                   ncclResult_t& error, std::string& words);
 
 // What each fake says of its communicators, under the mutex of the fake runtime.
 
