@@ -556,6 +556,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 }
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   const std::lock_guard lock(mutex());
+  if (comm->aborted || comm->gone) return mistake("a communicator is finalised that is no more");
   check_matched(*comm);
   if (!std::exchange(comm->finalized, true)) ++comm->clique->finalized;
   return ncclInProgress;
