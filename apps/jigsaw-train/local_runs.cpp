@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <set>
 #include <string_view>
@@ -20,13 +21,18 @@ extern char** environ;
 namespace jigsaw {
 namespace {
 
-constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 /// What wakes this process: a child's end, or a signal that asks it to stop.
 sigset_t awaited_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
-  for (const int number : kStopSignals) sigaddset(&set, number);
+  for (const int number : kStopSignals) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    // While it is blocked even what is ignored comes, such as SIGHUP under nohup.
+    if (action.sa_handler != SIG_IGN) sigaddset(&set, number);
+  }
   return set;
 }
 
@@ -100,13 +106,20 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::ve
   for (int slot = 0; slot < at_a_time; ++slot) free.insert(static_cast<std::size_t>(slot));
   std::size_t next = 0;
   bool stopped = false;
+  std::exception_ptr failure;  // of a start: thrown when those that run have ended
   while (true) {
-    while (!stopped && next < runs.size() && !free.empty()) {
+    while (!stopped && !failure && next < runs.size() && !free.empty()) {
       const std::size_t slot = *free.begin();
-      running[start(runs[next], blocked.before(), gpus.empty() ? "" : gpus[slot])] = {next, slot};
+      try {
+        running[start(runs[next], blocked.before(), gpus.empty() ? "" : gpus[slot])] = {next, slot};
+      } catch (const ConfigError&) {
+        failure = std::current_exception();
+        break;
+      }
       free.erase(slot);
       ++next;
     }
+    if (running.empty() && failure) std::rethrow_exception(failure);
     if (running.empty()) return stopped;
     int number = 0;
     if (sigwait(&awaited, &number) != 0) continue;

@@ -12,13 +12,14 @@ struct LocalRun {
   std::string output_file;
 };
 
-/// Runs processes, at most `at_a_time` at once, and returns when all have ended. SIGINT, SIGTERM and SIGUSR1
-/// are passed on as SIGUSR1, which makes runs end with a checkpoint; no more are then begun.
+/// Runs processes, at most `at_a_time` at once, and returns when all have ended. SIGINT, SIGTERM, SIGUSR1
+/// and SIGHUP are passed on as SIGUSR1, which makes runs end with a checkpoint; no more are then begun.
 ///
 /// @param gpus   CUDA_VISIBLE_DEVICES of each of those that run at once; empty: as this process has it.
 /// @param ended  called with each run's number and exit code (128 + number of the signal that ended it).
 /// @return       whether a signal cut it short.
-/// @throws ConfigError  when a process cannot be started or its output not written.
+/// @throws ConfigError  when a process cannot be started or its output not written, once those that run have
+///                      ended; no more are then begun.
 bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::vector<std::string>& gpus,
                  const std::function<void(std::size_t run, int exit_code)>& ended);
 

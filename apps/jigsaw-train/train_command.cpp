@@ -17,12 +17,16 @@ namespace {
 std::atomic<bool> stop_asked = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
 
-/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit) and Ctrl-C: end with a checkpoint; may come
-/// several times. Installed when training begins: until then there is nothing to save, and they end it.
+/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit), Ctrl-C, and SIGHUP of a terminal that is gone:
+/// end with a checkpoint; may come several times. Installed when training begins: until then there is nothing
+/// to save, and they end it. nohup's SIGHUP stays ignored.
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked.store(true); };
   for (const int number : {SIGTERM, SIGUSR1, SIGINT}) sigaction(number, &action, nullptr);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 }  // namespace

@@ -175,10 +175,12 @@ TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
   } ways[] = {
       {"one rank", 1, SIGTERM, &Running::signal},
       {"one rank", 1, SIGUSR1, &Running::signal},
+      {"one rank, whose terminal is gone", 1, SIGHUP, &Running::signal},
       {"all of three, as srun does", 3, SIGTERM, &Running::signal},
       {"one of three", 3, SIGTERM, [](const Running& r, int number) { kill(r.ranks().at(1), number); }},
       {"mpirun, which passes it on", 3, SIGUSR1, &Running::signal_launcher},
   };
+  std::signal(SIGHUP, SIG_DFL);  // tests under nohup, which the run would stay under
   for (const auto& [whom, ranks, number, send] : ways) {
     SCOPED_TRACE(whom);
     fs::remove_all(folder_ / "asked");

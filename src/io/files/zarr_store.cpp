@@ -271,7 +271,9 @@ void ZarrStore::add(const std::string& name, const Json& metadata, const Json& a
   variable.chunks = array.chunks;
   variable.compressed = array.packing.codec != ChunkCodec::kNone;
   variable.single_precision = array.type == StoredType::kF32;
-  if (!format3_ && array.fill && *array.fill != 0) variable.numbers["_FillValue"] = {*array.fill};
+  // Format 2 says so what is missing, too; 0, false and true are values.
+  const bool is_value = array.fill == 0.0 || metadata.value("fill_value", Json()).is_boolean();
+  if (!format3_ && array.fill && !is_value) variable.numbers["_FillValue"] = {*array.fill};
   if (!array.fault.empty()) {
     const std::optional<FileKind> kind = kind_of_file(path());
     variable.refuse(concat(array.fault, "; convert it with: ", kind ? kind->conversion : ""));

@@ -185,6 +185,9 @@ TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheSform) {
   NiftiFile file(write(bytes_of({.sform = 1, .rows = {0, -1.5F, 0.1F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}})));
   ASSERT_EQ(file.variables()[0].shape, (Shape{5, 3, 4}));
   EXPECT_EQ(file.variables()[0].numbers.at("spacing"), (std::vector{0.5, 2.5, 1.5}));
+  // Where pixdim has other steps, those of the sform count.
+  NiftiFile wider(write(bytes_of({.sform = 1, .rows = {0, -3, 0, 7, 0, 0, 5, 8, -1, 0, 0, 9}}), "wider.nii"));
+  EXPECT_EQ(wider.variables()[0].numbers.at("spacing"), (std::vector{1.0, 5.0, 3.0}));
   const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(4 - z, 3 - x, y); };
   expect_box(file, Box::whole({5, 3, 4}), wanted);
   expect_box(file, {{1, 1, 0}, {3, 2, 2}}, wanted);

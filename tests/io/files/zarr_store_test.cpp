@@ -199,11 +199,15 @@ TEST(ZarrStore, ChunksThatAreNotThereHoldTheFillValue) {
   store.add("nan", {.shape = shape, .chunks = chunks, .fill = "NaN"}, value_at, {"1.0.1"});
   store.add("zero", {.shape = shape, .chunks = chunks, .fill = 0}, value_at, {"1.0.1"});
   store.add("number", {.shape = shape, .chunks = chunks, .fill = -9999.0}, value_at, {"1.0.1"});
+  store.add("true", {.shape = shape, .chunks = chunks, .dtype = "|b1", .fill = true}, value_at, {"1.0.1"});
   ZarrStore opened(store.path());
   expect_values(opened, "nan", [&](const Shape& at) { return left_out(at) ? std::nan("") : value_at(at); });
   expect_values(opened, "zero", [&](const Shape& at) { return left_out(at) ? 0 : value_at(at); });
   expect_values(opened, "number",
                 [&](const Shape& at) { return left_out(at) ? std::nan("") : value_at(at); });
+  double one = 0;
+  opened.read<double>(*opened.find("true"), {{2, 1, 5}, {1, 1, 1}}, std::span(&one, 1));
+  EXPECT_EQ(one, 1);
 }
 
 // As WeatherBench 2: time, level, longitude, latitude.
