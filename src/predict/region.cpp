@@ -12,6 +12,9 @@ namespace jigsaw::inline predict {
 
 namespace {
 
+/// Degrees within which a point lies on an edge: files round their coordinates to float32.
+constexpr double kRounding = 1e-4;
+
 std::optional<double> number_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -27,8 +30,9 @@ double degrees_east_of(double west, double longitude) {
 }  // namespace
 
 bool Region::holds(double latitude, double longitude) const {
-  if (latitude < south || latitude > north) return false;
-  return east - west >= 360 || degrees_east_of(west, longitude) <= degrees_east_of(west, east);
+  if (latitude < south - kRounding || latitude > north + kRounding) return false;
+  return east - west >= 360 ||
+         degrees_east_of(west - kRounding, longitude) <= degrees_east_of(west, east) + 2 * kRounding;
 }
 
 std::vector<double> Region::point_weights(const Grid& grid, const Box& plane,

@@ -122,6 +122,38 @@ TEST_F(Inputs, ResumesBeforeTheScheduleGoesOnAndIsTheSame) {
   EXPECT_EQ(losses(output), losses(trained()));
 }
 
+/// What is only predicted need not be in the files that forecasts start from.
+TEST_F(Inputs, ForecastsStartWithoutDiagnosticVariables) {
+  const std::string bare = *folder_ / "bare", dates = "--steps 2 --start 2021-02-01 2021-02-03T12:00 ";
+  fs::create_directory(bare);
+  for (const auto& entry : fs::directory_iterator(data())) {
+    const std::string copy = bare + "/" + entry.path().filename().string();
+    fs::copy_file(entry.path(), copy);
+    int file = 0, variable = 0;
+    ASSERT_EQ(nc_open(copy.c_str(), NC_WRITE, &file), NC_NOERR);
+    ASSERT_EQ(nc_inq_varid(file, "z", &variable), NC_NOERR);
+    ASSERT_EQ(nc_rename_var(file, variable, "y"), NC_NOERR);
+    ASSERT_EQ(nc_close(file), NC_NOERR);
+  }
+  ASSERT_EQ(predict(1, "with.nc", dates).exit_code, 0);
+  const Outcome outcome =
+      predict(2, "without.nc", dates + "--set 'mesh={\"domain\":[2,1]}' --input '" + bare + "/*.nc'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const NetcdfReader with(*folder_ / "with.nc"), without(*folder_ / "without.nc");
+  EXPECT_EQ(without.text("z", "units"), with.text("z", "units"));
+  for (const char* variable : {"t2m", "z"}) {
+    const std::vector<double> wanted = with.values(variable), found = without.values(variable);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(found[i], wanted[i], 1e-5 * std::abs(wanted[i])) << variable << " " << i;
+  }
+  // What forecasts start from is needed, and so is a truth.
+  const Outcome scores = run(1, "evaluate " + with_config() + "--checkpoint " + trained() +
+                                    " --set 'data.files=[\"" + bare + "/*.nc\"]'");
+  EXPECT_EQ(scores.exit_code, 3);
+  EXPECT_NE(scores.err.find("no variable z in "), std::string::npos) << scores.err;
+}
+
 TEST_F(Inputs, ForecastsHoldTheRimAndTheRange) {
   const std::string dates = "--steps 3 --start 2021-02-01 2021-02-03T12:00 ";
   ASSERT_EQ(predict(1, "one.nc", dates).exit_code, 0);

@@ -52,6 +52,19 @@ TEST(Region, TakesLongitudesModulo360) {
   EXPECT_EQ(columns(1, 4), 0);
 }
 
+/// 50.2F is above 50.2, and 49.7F below 49.7.
+TEST(Region, HoldsEdgesThatFilesHaveRounded) {
+  const Region region{"a", 49.7, 50.2, -2.8, -1.3};
+  for (const double latitude : {49.7, 50.2, double{49.7F}, double{50.2F}}) {
+    for (const double longitude : {-2.8, -1.3, double{-2.8F}, double{-1.3F}, double{357.2F}, double{358.7F}})
+      EXPECT_TRUE(region.holds(latitude, longitude)) << latitude << " " << longitude;
+  }
+  EXPECT_FALSE(region.holds(49.69, -2));
+  EXPECT_FALSE(region.holds(50.21, -2));
+  EXPECT_FALSE(region.holds(50, -2.81));
+  EXPECT_FALSE(region.holds(50, -1.29));
+}
+
 /// Of a piece; the weights of all pieces are those of the grid's rows.
 TEST(Region, WeighsThePointsOfAPiece) {
   const Grid grid = make_geographic_grid(steps(90, -5, 37), steps(0, 5, 72));

@@ -23,7 +23,9 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   together(communicator, [&] {
     FileSelection selection = file_selection(options, metadata);
     selection.like = use.like;
-    open(selection, open_file);
+    // Where nothing is read but what forecasts start from.
+    const bool inputs_only = use.statistics && !use.train && !use.valid;
+    open(selection, open_file, inputs_only ? &*use.statistics : nullptr);
     find_all_windows(rollout, use);
   });
   const StatisticsPass& pass = use.pass;
@@ -65,13 +67,26 @@ FileSelection file_selection(const DataOptions& options, const std::string& meta
   return selection;
 }
 
-void Dataset::open(const FileSelection& selection, const FileOpener& open_file) {
+/// @param trained_with  statistics, which know the units of diagnostic variables that the files may lack;
+/// null
+///                      where they may not.
+void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
+                   const Statistics* trained_with) {
   if (selection.channels)
     layout_ = {selection.channels->variable, selection.channels->channels, selection.channels->hours};
   files_ = std::make_unique<FileSet>(paths_, selection, open_file);
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
-  for (const Channel& channel : fields.targets) files_->select(channel.field, true);
+  for (const Channel& channel : fields.targets) {
+    const bool needed = trained_with == nullptr || channel.role == Role::kPrognostic;
+    if (needed || files_->holds(channel.field)) {
+      files_->select(channel.field, true);
+    } else {
+      const auto known = trained_with->fields.find(channel.field.name());
+      const std::string units = known == trained_with->fields.end() ? "" : known->second.units;
+      files_->select_absent(channel.field, units, fields.targets.front().field);
+    }
+  }
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files_->select_prescribed(field, options_.forcing_times);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
@@ -101,17 +116,20 @@ Json Dataset::decides_statistics() const {
   for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed)) add(field, " prescribed");
   for (const Field& field : fields_of(channels_.inputs, Role::kStatic)) add(field, " static");
   Json periods = Json::array();
+  const bool seldom = options_.forcing_times != Between::kNothing && !options_.forcing_variables.empty();
   for (const Period& period : periods_of(options_.train, files_->calendar(), "data.train"))
     periods.push_back({period.first, period.last});
-  return {{"fields", fields},
-          {"layout", layout_},
-          {"periods", periods},
-          {"lead_hours", options_.lead_hours},
-          {"rows", grid().axes[0].coordinates},
-          {"columns", grid().axes[1].coordinates},
-          {"time_step", options_.time_step},
-          {"member", form_of<MemberChoice>()->write(options_.member)},
-          {"overlap", static_cast<int>(options_.overlap)}};
+  Json decides = {{"fields", fields},
+                  {"layout", layout_},
+                  {"periods", periods},
+                  {"lead_hours", options_.lead_hours},
+                  {"rows", grid().axes[0].coordinates},
+                  {"columns", grid().axes[1].coordinates},
+                  {"time_step", options_.time_step},
+                  {"member", form_of<MemberChoice>()->write(options_.member)},
+                  {"overlap", static_cast<int>(options_.overlap)}};
+  if (seldom) decides["forcing_times"] = static_cast<int>(options_.forcing_times);
+  return decides;
 }
 
 void Dataset::check_shape() const {

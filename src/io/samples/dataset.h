@@ -70,7 +70,7 @@ class Dataset : public SampleSource {
   std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
  private:
-  void open(const FileSelection& selection, const FileOpener& open_file);
+  void open(const FileSelection& selection, const FileOpener& open_file, const Statistics* trained_with);
   Json decides_statistics() const;
   void check_shape() const;
   std::vector<Time> input_times() const;

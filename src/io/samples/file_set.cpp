@@ -75,6 +75,22 @@ void FileSet::select_prescribed(const Field& field, Between between) {
   select(field, std::move(series), true);
 }
 
+bool FileSet::holds(const Field& field) {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f)
+    if (use(f).find(field)) return true;
+  return false;
+}
+
+void FileSet::select_absent(const Field& field, const std::string& units, const Field& like) {
+  const std::lock_guard lock(mutex_);
+  Series absent = series(like);
+  absent.units = units;
+  absent.absent = true;
+  absent.index = std::make_shared<TimeIndex>();
+  series_.insert({field, std::move(absent)});
+}
+
 void FileSet::select(const Field& field, Series series, bool uniform) {
   const std::lock_guard lock(mutex_);
   if (series_.contains(field)) return;
@@ -86,7 +102,7 @@ void FileSet::select(const Field& field, Series series, bool uniform) {
   }
   series.units = check_units(field, series.parts);
   if (series.has_time) {
-    series.index = index_times(field, series.parts);
+    series.index = index_times(field, series);
   } else {
     series.index = std::make_shared<TimeIndex>();
     series.parts.resize(1);
@@ -142,26 +158,28 @@ std::vector<double> values_at(const AxisMap& points, const std::vector<double>& 
 }  // namespace
 
 FieldDescription FileSet::describe(const Field& field) {
-  const Part& part = series(field).parts.front();
+  const Series& source = series(field);
+  const Part& part = source.parts.front();
   const std::lock_guard lock(mutex_);
   Pin pin(*this, part.file);
   DataFile& file = pin.file();
   FieldDescription result;
+  if (source.absent && !source.units.empty()) result.texts["units"] = source.units;
   for (const auto& [attribute, text] : part.variable->texts) {
-    if (!text.empty() && is_of_field(attribute)) result.texts[attribute] = text;
+    if (!source.absent && !text.empty() && is_of_field(attribute)) result.texts[attribute] = text;
   }
   for (const auto& [attribute, numbers] : part.variable->numbers) {
-    if (is_of_field(attribute)) result.numbers[attribute] = numbers;
+    if (!source.absent && is_of_field(attribute)) result.numbers[attribute] = numbers;
   }
   result.rows = describe_coordinates(part, file, 0);
   result.columns = describe_coordinates(part, file, 1);
-  if (field.level && part.axes.level >= 0) {
+  if (field.level && part.axes.level >= 0 && !source.absent) {
     result.level = file.describe(dimension(*part.variable, part.axes.level));
     result.level_position = part.level;
-  } else if (field.level) {  // a channel, whose name has the level
+  } else if (field.level) {  // a channel, whose name has the level, or a field that the files lack
     CoordinateDescription& level = result.level.emplace();
     level.name = "level";
-    level.texts["long_name"] = "level in the names of channels";
+    if (!source.absent) level.texts["long_name"] = "level in the names of channels";
     for (const auto& [other, of_other] : series_) {
       if (other.variable != field.variable || !other.level) continue;
       if (other == field) result.level_position = std::ssize(level.values);
@@ -418,7 +436,7 @@ std::vector<FieldStorage> FileSet::storage() const {
   std::vector<FieldStorage> result;
   for (const auto& [field, series] : series_) {
     const Part& part = series.parts.front();
-    if (!part.axes.horizontal()) continue;  // a series without places
+    if (!part.axes.horizontal() || series.absent) continue;  // a series without places
     const VariableFile& file = files_[static_cast<std::size_t>(part.file)]->file();
     result.push_back({file.path(), std::string(file.format()), part.variable, part.axes,
                       part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns});

@@ -100,6 +100,10 @@ class FileSet {
   /// Makes a field readable that is given at its own times, and between them as is said; it may also be a
   /// series of numbers without places, which is the same everywhere. @throws DataError
   void select_prescribed(const Field& field, Between between);
+  /// Whether any of the files holds the variable, or a channel of that name.
+  bool holds(const Field& field);
+  /// A field that the files hold at no time. Its places are those of another one, which has been selected.
+  void select_absent(const Field& field, const std::string& units, const Field& like);
   /// What files keep for the selection alone is forgotten. Before the first read().
   void end_selection();
   /// Takes the grid of fields that others have selected, whatever that of the first file is, before anything
@@ -122,6 +126,8 @@ class FileSet {
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
   /// The file of a selected field, "a.nc" or "a.nc and 3 more files".
   std::string where(const Field& field) const;
+  /// Whether a selected field is given between the times of its files, too.
+  bool is_between(const Field& field) const { return series(field).between != Between::kNothing; }
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
   /// Whether chunks on disk hold two selected fields together, at the same times: what reads one after the
@@ -198,11 +204,13 @@ class FileSet {
   struct Series {
     std::string units;
     bool has_time = true;
+    bool absent = false;  ///< the parts are those of another field
     Between between = Between::kNothing;
     std::vector<Part> parts;
     std::shared_ptr<const TimeIndex> index;
   };
-  using TimeDimensions = std::vector<std::pair<int, std::string>>;
+  /// Files and dimensions, and whether data.time_step leaves any of their times out.
+  using TimeDimensions = std::pair<bool, std::vector<std::pair<int, std::string>>>;
 
   const Series& series(const Field& field) const;
   DataFile& use(int file);
@@ -233,7 +241,7 @@ class FileSet {
   [[noreturn]] void refuse_channels(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
-  std::shared_ptr<const TimeIndex> index_times(const Field& field, const std::vector<Part>& parts);
+  std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);
   void place_on_projection(const Part& part);

@@ -273,24 +273,26 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   return units;
 }
 
-std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field,
-                                                               const std::vector<Part>& parts) {
-  TimeDimensions key;
+/// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
+std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
+  const std::vector<Part>& parts = series.parts;
+  const Time step = series.between == Between::kNothing ? selection_.time_step * kHour : 0;
+  TimeDimensions key{step > 0, {}};
   for (const Part& part : parts) {
     if (part.axes.time < 0) {
       throw DataError(concat(field.name(), " in ", use(part.file).file().path(),
                              " has no time; a constant field belongs into data.static"));
     }
     check_calendar(part);
-    key.emplace_back(part.file, dimension(*part.variable, part.axes.time));
+    key.second.emplace_back(part.file, dimension(*part.variable, part.axes.time));
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
   if (known) return known;
   std::vector<std::pair<Time, TimeIndex::Entry>> found;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const std::vector<Time>& times = use(parts[p].file).times(key[p].second);
+    const std::vector<Time>& times = use(parts[p].file).times(key.second[p].second);
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (selection_.time_step > 0 && times[i] % (selection_.time_step * kHour) != 0) continue;
+      if (step > 0 && times[i] % step != 0) continue;
       found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});
     }
   }

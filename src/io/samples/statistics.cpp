@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <span>
 
 #include "base/error.h"
@@ -96,14 +97,30 @@ FieldStatistics summarise(const std::string& units, const Transform& transform, 
   return statistics;
 }
 
+/// The times of a field in the periods. Of one that holds between its times, and has fewer than two of them
+/// there, also those around, which say what it is.
+std::vector<Time> times_of(const FileSet& files, const Field& field, const std::vector<Period>& periods) {
+  const std::vector<Time>& all = files.times(field);
+  std::set<Time> times;
+  std::copy_if(all.begin(), all.end(), std::inserter(times, times.end()),
+               [&](Time time) { return in_one_period(periods, time, time); });
+  if (files.is_between(field) && times.size() < 2) {
+    for (const Period& period : periods) {
+      if (const auto after = std::ranges::upper_bound(all, period.last); after != all.end())
+        times.insert(*after);
+      if (const auto begin = std::ranges::lower_bound(all, period.first); begin != all.begin())
+        times.insert(*std::prev(begin));
+    }
+  }
+  return {times.begin(), times.end()};
+}
+
 /// Of fields that stand together on disk, each at all times in the periods.
 std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channel>& channels,
                                         const std::vector<Period>& periods, Time lead,
                                         Communicator& communicator, const std::function<void(double)>& did) {
   const Field& first = channels.front().field;
-  std::vector<Time> times;
-  std::copy_if(files.times(first).begin(), files.times(first).end(), std::back_inserter(times),
-               [&](Time time) { return in_one_period(periods, time, time); });
+  const std::vector<Time> times = times_of(files, first, periods);
   std::vector<StateReader> readers;
   for (const Channel& channel : channels)
     readers.emplace_back(files, channel.field, channel.transform, channels.size());
