@@ -33,10 +33,12 @@ struct ContractionState {
   std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;  ///< null: a kernel of ours does the product
 };
 
-/// What all three addresses are multiples of: vector loads need 16 bytes, views may start at any element.
-std::uint32_t alignment_of(const std::byte* a, const std::byte* b, const std::byte* c) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
-                    reinterpret_cast<std::uintptr_t>(c);
+/// What the addresses of an operand's matrices are multiples of: vector loads need 16 bytes, views may start
+/// at any element. cuBLASLt is told how far the matrices of a batch lie apart, but promises nowhere to look
+/// at more than this.
+std::uint32_t alignment_of(const std::byte* operand, std::int64_t batch, std::int64_t apart, DType dtype) {
+  auto bits = reinterpret_cast<std::uintptr_t>(operand);
+  if (batch > 1) bits |= static_cast<std::uintptr_t>(apart * size_of(dtype));
   for (const std::uint32_t alignment : {16U, 8U, 4U}) {
     if (bits % alignment == 0) return alignment;
   }
@@ -80,7 +82,10 @@ class Products {
 
   void run_product(const MatrixProduct& product, const std::byte* a, const std::byte* b, std::byte* c,
                    bool add) {
-    const MatmulKey key = {product, a_.dtype(), c_.dtype(), alignment_of(a, b, c),
+    const MatmulKey::Alignment alignment = {alignment_of(a, product.batch, product.a.batch, a_.dtype()),
+                                            alignment_of(b, product.batch, product.b.batch, b_.dtype()),
+                                            alignment_of(c, product.batch, product.c.batch, c_.dtype())};
+    const MatmulKey key = {product, a_.dtype(), c_.dtype(), alignment,
                            context_.tf32() && a_.dtype() == DType::kFloat32};
     auto found = state_.matmuls.find(key);
     if (found == state_.matmuls.end()) {

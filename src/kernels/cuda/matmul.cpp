@@ -1,5 +1,8 @@
 #include "kernels/cuda/matmul.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "array/raw_memory.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -88,7 +91,7 @@ struct Description {
 };
 
 struct Preference {
-  explicit Preference(std::uint32_t alignment) {
+  explicit Preference(const MatmulKey::Alignment& alignment) {
     check(cublasLtMatmulPreferenceCreate(&preference), "state a preference");
     const auto bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
     check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
@@ -99,11 +102,13 @@ struct Preference {
     check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                                &kReductions, sizeof(kReductions)),
           "state a preference");
-    constexpr cublasLtMatmulPreferenceAttributes_t kAlignments[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    for (const auto attribute : kAlignments) {
-      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment, sizeof(alignment)),
+    const std::pair<cublasLtMatmulPreferenceAttributes_t, std::uint32_t> alignments[] = {
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment.b},  // Cᵀ = Bᵀ·Aᵀ
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment.a},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment.c},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment.c}};
+    for (const auto& [attribute, multiple] : alignments) {
+      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &multiple, sizeof(multiple)),
             "state a preference");
     }
   }
@@ -118,10 +123,11 @@ struct Preference {
 
 std::string MatmulKey::text() const {
   const MatrixProduct& p = product;
+  const std::uint32_t least = std::min({alignment.a, alignment.b, alignment.c});
   return concat("the product of ", name(in), " matrices ", p.m, " x ", p.k, " and ", p.k, " x ", p.n,
                 p.batch > 1 ? concat(", ", p.batch, " times") : "",
                 out == in ? "" : concat(", to ", name(out)),
-                alignment < 16 ? concat(", at multiples of ", alignment, " bytes") : "",
+                least < 16 ? concat(", at multiples of ", least, " bytes") : "",
                 rounded ? ", factors rounded to TensorFloat-32" : "");
 }
 
@@ -136,7 +142,7 @@ struct Matmul::Plan {
         text(key.text()) {}
 
   /// False where cuBLASLt knows none.
-  bool choose_algorithm(std::uint32_t alignment) {
+  bool choose_algorithm(const MatmulKey::Alignment& alignment) {
     const Preference preference(alignment);
     int found = 0;
     cublasLtMatmulHeuristicResult_t result{};

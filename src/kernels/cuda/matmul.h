@@ -14,10 +14,16 @@ void check(cublasStatus_t status, const char* what);
 
 /// One kind of product: what decides cuBLASLt's choice of algorithm.
 struct MatmulKey {
+  /// Bytes that all matrices of an operand begin at multiples of.
+  struct Alignment {
+    std::uint32_t a = 16, b = 16, c = 16;
+    auto operator<=>(const Alignment&) const = default;
+  };
+
   MatrixProduct product;
   DType in = DType::kFloat32, out = DType::kFloat32;
-  std::uint32_t alignment = 16;  ///< bytes, of all three operands
-  bool rounded = false;          ///< factors, which are f32, may be taken as TensorFloat-32
+  Alignment alignment;
+  bool rounded = false;  ///< factors, which are f32, may be taken as TensorFloat-32
   auto operator<=>(const MatmulKey&) const = default;
 
   /// "the product of bf16 matrices 64 x 32 and 32 x 16, 12 times, to fp32, at multiples of 8 bytes".

@@ -22,6 +22,9 @@ StreamCounter::StreamCounter() {
   check(cudaHostAlloc(&memory, sizeof(std::uint32_t), cudaHostAllocMapped), "take pinned memory");
   reached_.reset(static_cast<std::uint32_t*>(memory), [](std::uint32_t* pinned) { cudaFreeHost(pinned); });
   *reached_ = 0;
+  // Loads the kernel, whose first launch may be recorded: older drivers do not load while they record.
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, add_one), "load a kernel");
 }
 
 bool StreamCounter::count(cudaStream_t stream) {

@@ -42,7 +42,7 @@ using cublasLtMatrixLayout_t = struct FakeLayout*;
 using cublasLtMatmulDesc_t = struct FakeProduct*;
 using cublasLtMatmulPreference_t = struct FakePreference*;
 struct cublasLtMatmulAlgo_t {
-  std::uint32_t alignment = 0;
+  std::uint32_t alignment[4] = {};  ///< of A, B, C and D
 };
 struct cublasLtMatmulHeuristicResult_t {
   cublasLtMatmulAlgo_t algo;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <numeric>
@@ -35,6 +36,9 @@ using jigsaw::testing::fake_cuda::put;
 using jigsaw::testing::fake_cuda::touched;
 using jigsaw::testing::fake_cuda::use_workspace;
 
+std::int64_t size_of(cudaDataType_t type) {
+  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+}
 double read(const void* x, cudaDataType_t type, std::int64_t i) {
   if (type == CUDA_R_64F) return static_cast<const double*>(x)[i];
   if (type == CUDA_R_32F) return static_cast<double>(static_cast<const float*>(x)[i]);
@@ -192,7 +196,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulHeuristicResult_t* results, int* found) {
   if (has_failed()) return CUBLAS_STATUS_INTERNAL_ERROR;
   *found = fits(*product, *a, *b, *d) ? 1 : 0;
-  results[0].algo.alignment = preference->alignment[0];
+  std::copy_n(preference->alignment, 4, results[0].algo.alignment);
   return *found == 1 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha,
@@ -202,12 +206,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                               const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
   const double one = read(alpha, product->scale, 0), old = read(beta, product->scale, 0);
-  for (const void* each : {a, b, c, static_cast<const void*>(d)}) {
-    if (!is_aligned(each, algorithm->alignment)) return CUBLAS_STATUS_INVALID_VALUE;
-  }
-  for (const FakeLayout* each : {a_layout, b_layout}) {
-    if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16))
+  const std::uint32_t* aligned = algorithm->alignment;
+  const std::pair<const void*, const FakeLayout*> operands[] = {
+      {a, a_layout}, {b, b_layout}, {c, d_layout}, {d, d_layout}};
+  for (const auto& [address, layout] : operands) {
+    // Whether the real one looks at the distance it does not say; a kernel for aligned matrices would fail.
+    const std::int64_t apart = layout->batch > 1 ? layout->stride * size_of(layout->type) : 0;
+    if (!is_aligned(address, *aligned) || apart % *aligned != 0) return CUBLAS_STATUS_INVALID_VALUE;
+    const bool factor = aligned - algorithm->alignment < 2;
+    if (factor && layout->type == CUDA_R_16BF && (layout->leading % 8 != 0 || *aligned < 16))
       ++misaligned_so_far;
+    ++aligned;
   }
   if (a_layout->type == CUDA_R_32F) ++(product->compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? rounded : full);
   const std::string name =
