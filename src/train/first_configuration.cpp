@@ -1,32 +1,83 @@
 #include "train/first_configuration.h"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/glob.h"
 #include "files/probe.h"
-#include "files/variable_file.h"
-#include "samples/data_file.h"
 #include "samples/file_set.h"
 #include "train/first_forecast.h"
+#include "train/first_headers.h"
 #include "train/first_images.h"
 
 namespace jigsaw::inline train {
 
 namespace {
 
-/// Whether a variable has a latitude, a longitude and a time, as they are called: what is wrong with them is
-/// no sign of images.
-bool has_fields_in_time(const std::string& path) {
+/// "a.nc and 3 more files".
+std::string files_text(const std::vector<std::string>& paths) {
+  if (paths.size() == 1) return paths.front();
+  return concat(paths.front(), " and ", paths.size() - 1, paths.size() == 2 ? " more file" : " more files");
+}
+
+/// The files as fields, what their headers say, and what the fields are.
+struct OpenedFields {
+  std::unique_ptr<FileSet> files;
+  std::vector<VariableSummary> catalogue;
+  std::set<std::string> bounds;
+  std::vector<std::string> refusals;  ///< of refusals_in(), each once
+};
+
+OpenedFields catalogue_of(const FirstOptions& options, const std::vector<std::string>& paths) {
+  OpenedFields opened;
+  std::set<std::string> refused;  // names of variables, which are the same in many files
+  opened.files =
+      std::make_unique<FileSet>(paths, FileSelection{.member = options.member}, [&](const std::string& path) {
+        std::unique_ptr<VariableFile> file = open_variables(path, Dimensions::kByName, External::kRefused);
+        opened.bounds.merge(bounds_in(*file));
+        for (const std::string& why : refusals_in(*file))
+          if (refused.insert(why.substr(0, why.find(" in "))).second) opened.refusals.push_back(why);
+        return file;
+      });
+  opened.catalogue = opened.files->catalogue();
+  return opened;
+}
+
+/// Throws where a variable is a field in time but for one thing, so that the files are none of images.
+void refuse_near_fields(const OpenedFields& opened, const std::vector<std::string>& paths) {
+  for (const std::string& path : opened.refusals.empty() ? std::vector<std::string>() : paths) {
+    const std::string why = refusal_of_field(path);
+    if (!why.empty()) throw DataError(why);
+  }
+  const auto found = std::ranges::find_if(
+      opened.catalogue, [](const VariableSummary& variable) { return variable.times.size() == 1; });
+  if (found == opened.catalogue.end()) return;
+  throw DataError(concat(found->name, " in ", files_text(paths),
+                         " has one time only; forecasts need several, in one file or in many (--data "
+                         "'FOLDER/*.nc'); --task denoise takes it as an image"));
+}
+
+/// @param why  they are no fields; "" where nothing looks like one.
+FirstConfiguration take_as_images(const FirstOptions& options, const std::vector<std::string>& paths,
+                                  Task task, const std::string& why) {
+  if (options.member.all || options.member.number)
+    throw ConfigError(concat("--member counts only for forecasts, and ", paths.front(), " holds images"));
   try {
-    DataFile file(open_variables(path, Dimensions::kByName, External::kRefused));
-    return std::ranges::any_of(file.file().variables(), [&](const FileVariable& variable) {
-      const FieldAxes axes = file.axes(variable);
-      return variable.numeric() && axes.horizontal() && axes.time >= 0;
-    });
-  } catch (const DataError&) {
-    return false;
+    FirstConfiguration first = first_images(options, paths, task);
+    if (!why.empty()) {
+      first.notices.push_back(
+          concat(why, "; so the files are taken as images (--task forecast ends with this reason instead)"));
+    }
+    return first;
+  } catch (const DataError& error) {
+    if (why.empty() || std::string(error.what()).find(why) != std::string::npos) throw;
+    throw DataError(concat(error.what(), "; ", why));
   }
 }
 
@@ -36,26 +87,32 @@ FirstConfiguration first_configuration(const FirstOptions& options) {
   const std::vector<std::string> paths = expand_patterns(options.files, ".");
   for (const Dimensions dimensions : {Dimensions::kByName, Dimensions::kByNumber})
     probe_files(paths, dimensions, External::kRefused);
-  const auto of_images = [&](Task task) {
-    if (options.member.all || options.member.number)
-      throw ConfigError(concat("--member counts only for forecasts, and ", paths.front(), " holds images"));
-    return first_images(options, paths, task);
-  };
-  if (options.task && *options.task != Task::kForecast) return of_images(*options.task);
-  bool fields = false;
-  std::string why;
+  if (options.task && *options.task != Task::kForecast)
+    return take_as_images(options, paths, *options.task, "");
+  OpenedFields opened;
   try {
-    FileSet files(paths, {.member = options.member});
-    const std::vector<VariableSummary> catalogue = files.catalogue();
-    fields = std::any_of(catalogue.begin(), catalogue.end(),
-                         [](const VariableSummary& variable) { return variable.times.size() > 1; });
-    if (fields) return {first_forecast(options, paths, files), {}};
-    why = "no variable on latitude and longitude has more than one time";
+    opened = catalogue_of(options, paths);
   } catch (const DataError& error) {
-    if (fields || options.task || has_fields_in_time(paths.front())) throw;
+    const std::optional<std::string> format = image_format(paths.front());
+    if (options.task || !format || std::ranges::any_of(paths, has_fields_in_time)) throw;
+    // NetCDF's library does not open every HDF5 file; other formats are none of fields.
+    return take_as_images(options, paths, Task::kDenoise, *format == "HDF5" ? error.what() : "");
   }
-  if (options.task) throw DataError(concat(paths.front(), ": ", why));
-  return of_images(Task::kDenoise);
+  const bool fields = std::ranges::any_of(
+      opened.catalogue, [](const VariableSummary& variable) { return variable.times.size() > 1; });
+  if (fields) {
+    FirstConfiguration first = first_forecast(options, paths, *opened.files, opened.bounds);
+    std::ranges::transform(opened.refusals, std::back_inserter(first.notices),
+                           [](const std::string& why) { return concat("left out: ", why); });
+    return first;
+  }
+  refuse_near_fields(opened, paths);
+  const std::string why = lack_of_field(paths.front());
+  if (options.task) {
+    throw DataError(concat(paths.front(), ": no variable on latitude and longitude has more than one time",
+                           why.empty() ? "" : "; ", why));
+  }
+  return take_as_images(options, paths, Task::kDenoise, why);
 }
 
 }  // namespace jigsaw::inline train

@@ -21,14 +21,15 @@ struct FirstOptions {
 
 struct FirstConfiguration {
   std::string text;
-  std::vector<std::string> notices;  ///< what was chosen among several, to be said
+  std::vector<std::string> notices;  ///< what was chosen among several, left out or assumed, to be said
 };
 
 /// Looks at data files and writes a commented configuration (JSON with comments) that trains on them:
 /// variables with their meaning, grid and time step, periods or images of training and validation that do not
 /// touch, and a model whose patches and levels fit the grid. Comments say what was assumed.
 ///
-/// @throws DataError    for files that hold no field or image.
+/// @throws DataError    for files that hold no field or image, or fields that cannot be trained on; with the
+///                      reason.
 /// @throws ConfigError  for a member where there are none.
 FirstConfiguration first_configuration(const FirstOptions& options);
 

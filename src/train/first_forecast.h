@@ -1,4 +1,5 @@
 #pragma once
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,9 @@
 namespace jigsaw::inline train {
 
 /// What first_configuration() writes for fields on latitude and longitude.
-/// @param paths  of the files, which `files` has opened.
-std::string first_forecast(const FirstOptions& options, const std::vector<std::string>& paths,
-                           FileSet& files);
+/// @param paths   of the files, which `files` has opened.
+/// @param bounds  names of variables that hold the limits of cells.
+FirstConfiguration first_forecast(const FirstOptions& options, const std::vector<std::string>& paths,
+                                  FileSet& files, const std::set<std::string>& bounds);
 
 }  // namespace jigsaw::inline train

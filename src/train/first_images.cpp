@@ -12,6 +12,7 @@
 #include "files/glob.h"
 #include "files/probe.h"
 #include "files/variable_file.h"
+#include "train/first_headers.h"
 #include "train/first_sections.h"
 
 namespace jigsaw::inline train {
@@ -127,9 +128,11 @@ ImageSet find_images(const std::vector<std::string>& paths, const ImageSet* targ
   if (targets != nullptr)
     throw DataError(concat(paths.front(), " holds no image with the extents ", targets->shape,
                            " of the targets ", targets->name, " in ", targets->paths.front()));
+  const std::vector<std::string> refusals = refusals_in(*file);
   throw DataError(concat(paths.front(),
                          " holds no field on latitude and longitude with several times, and no image: ",
-                         "numbers of 2 to 5 dimensions"));
+                         "numbers of 2 to 5 dimensions", refusals.empty() ? "" : "; ",
+                         refusals.empty() ? "" : refusals.front()));
 }
 
 /// What the dims of a data set of images most likely are.
@@ -260,6 +263,8 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   std::vector<std::string> notices;
   note_choice(images, "data.variables", "images", notices);
   if (targets) note_choice(*targets, "data.targets", "targets", notices);
+  for (const std::string& why : refusals_in(*open_images(paths.front())))
+    notices.push_back(concat("left out: ", why));
   const std::vector<std::string> dims = dims_of(images, pointed);
   const auto [count, least] = extents_of(images, dims);
   const Labels labels = options.segment ? labels_of(*targets) : Labels();

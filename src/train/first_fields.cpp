@@ -1,0 +1,246 @@
+#include "train/first_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+/// Points of a plane that are looked at: those of a 0.25° grid are all of it.
+constexpr std::int64_t kMostSampled = std::int64_t{1} << 20;
+/// As many show whether there is a value at all, nearly always.
+constexpr std::int64_t kFewSampled = std::int64_t{1} << 14;
+
+bool is_missing(double value) {
+  return std::isnan(value);
+}
+
+/// The whole of a plane of at most so many points, else rows spread over it.
+std::vector<Box> sampled_boxes(const Shape& plane, std::int64_t most) {
+  constexpr std::int64_t kMostRows = 64;
+  if (plane.count() <= most) return {Box::whole(plane)};
+  const std::int64_t rows = std::clamp<std::int64_t>(most / plane[1], 1, std::min(kMostRows, plane[0]));
+  std::vector<Box> boxes(static_cast<std::size_t>(rows), Box::whole(plane));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    Box& box = boxes[static_cast<std::size_t>(i)];
+    box.begin[0] = (2 * i + 1) * plane[0] / (2 * rows);
+    box.extent[0] = 1;
+  }
+  return boxes;
+}
+
+std::vector<double> sampled_values(FileSet& files, const Field& field, Time time,
+                                   std::int64_t most = kMostSampled) {
+  std::vector<double> values;
+  for (const Box& box : sampled_boxes(files.grid().shape(), most)) {
+    const std::size_t begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(box.extent.count()));
+    files.read(field, time, box, std::span(values).subspan(begin));
+  }
+  return values;
+}
+
+/// Spread over all, each at another step of the day: a region has no sunshine at night.
+std::vector<Time> sampled_times(const std::vector<Time>& times) {
+  constexpr std::size_t kTimes = 12;
+  if (times.empty()) return {};
+  const std::size_t last = times.size() - 1;
+  std::vector<Time> sampled;
+  for (std::size_t k = 0; k < kTimes; ++k)
+    sampled.push_back(times[std::min(k * (times.size() / kTimes) + k, last)]);
+  sampled.push_back(times[last]);
+  sampled.erase(std::unique(sampled.begin(), sampled.end()), sampled.end());
+  return sampled;
+}
+
+bool has_values(FileSet& files, const Field& field) {
+  const std::vector<Time> times = sampled_times(files.times(field));
+  const auto found = [&](Time time, std::int64_t most) {
+    return !std::ranges::all_of(sampled_values(files, field, time, most), is_missing);
+  };
+  return (!times.empty() && found(times.front(), kFewSampled)) ||
+         std::ranges::any_of(times, [&](Time time) { return found(time, kMostSampled); });
+}
+
+enum class Change : std::uint8_t { kSome, kNone, kMissing };
+
+/// Whether a field has one state at all sampled times. Data sets repeat what is constant (orography, land)
+/// with a time. States that are missing as a whole say nothing.
+Change change_of(FileSet& files, const Field& field) {
+  std::vector<double> first;
+  double packing = 0;
+  int states = 0;
+  for (const Time time : sampled_times(files.times(field))) {
+    const std::vector<double> values = sampled_values(files, field, time);
+    if (std::ranges::all_of(values, is_missing)) continue;
+    if (++states == 1) {
+      double least = INFINITY, most = -INFINITY;
+      for (const double value : values) {
+        if (value < least) least = value;
+        if (value > most) most = value;
+      }
+      // Files may pack it by different scales, into some ten thousands of steps.
+      packing = 1e-4 * (most - least);
+      first = values;
+      continue;
+    }
+    const auto same = [packing](double a, double b) {
+      return std::abs(a - b) <= packing || (is_missing(a) && is_missing(b));
+    };
+    if (!std::ranges::equal(first, values, same)) return Change::kSome;
+  }
+  return states == 0 ? Change::kMissing : states == 1 ? Change::kSome : Change::kNone;
+}
+
+/// Whether a selected constant field has one value everywhere, or none: nothing to learn from, nor to
+/// normalise by.
+bool is_flat(FileSet& files, const VariableSummary& variable) {
+  std::vector<double> values(static_cast<std::size_t>(files.grid().shape().count()));
+  files.read(Field{variable.name, {}}, variable.times.empty() ? 0 : variable.times.front(),
+             Box::whole(files.grid().shape()), std::span(values));
+  std::erase_if(values, is_missing);
+  return std::ranges::adjacent_find(values, std::not_equal_to()) == values.end();
+}
+
+/// The times that most fields have.
+std::vector<Time> usual_times(const std::vector<VariableSummary>& catalogue) {
+  std::map<std::vector<Time>, std::size_t> fields;
+  for (const VariableSummary& variable : catalogue)
+    if (variable.times.size() > 1) fields[variable.times] += std::max<std::size_t>(1, variable.levels.size());
+  const auto most = std::max_element(fields.begin(), fields.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == fields.end() ? std::vector<Time>() : most->first;
+}
+
+class FieldChoice {
+ public:
+  FieldChoice(FileSet& files, std::vector<Time> usual, std::vector<std::string>& notices)
+      : files_(files), usual_(std::move(usual)), notices_(notices) {}
+
+  /// A variable that training would refuse is left out, and told.
+  void add(const VariableSummary& variable) {
+    try {
+      if (variable.times.size() <= 1) {
+        add_constant(variable);
+      } else if (variable.levels.empty()) {
+        add_changing(variable);
+      } else {
+        add_levels(variable);
+      }
+    } catch (const DataError& error) {
+      refuse(error.what());
+    }
+  }
+  const FirstFields& fields() const { return fields_; }
+  const std::string& first_reason() const { return first_reason_; }
+
+ private:
+  void refuse(const std::string& why) {
+    if (first_reason_.empty()) first_reason_ = why;
+    notices_.push_back(concat("left out: ", why));
+  }
+  std::string looked_at(const Field& field) const {
+    return concat("at the ", sampled_times(files_.times(field)).size(), " times that were looked at");
+  }
+
+  void add_constant(const VariableSummary& variable) {
+    if (!variable.levels.empty()) {
+      notices_.push_back(concat("left out: ", variable.name,
+                                " has levels and no times; data.static takes it ",
+                                "where its levels are named"));
+      return;
+    }
+    files_.select({variable.name, {}}, false);
+    (is_flat(files_, variable) ? fields_.flat : fields_.constant).push_back(variable.name);
+  }
+
+  void add_changing(const VariableSummary& variable) {
+    const Field field{variable.name, {}};
+    files_.select(field, true);
+    switch (change_of(files_, field)) {
+      case Change::kSome:
+        add_predicted(variable);
+        break;
+      case Change::kMissing:
+        refuse(
+            concat(variable.name, " in ", files_.where(field), " is missing everywhere ", looked_at(field)));
+        break;
+      case Change::kNone: {
+        const bool flat = is_flat(files_, variable);
+        notices_.push_back(concat(
+            variable.name, " does not change ", looked_at(field),
+            flat ? ", and is the same everywhere: it is left out" : ": it is taken as constant (data.static)",
+            "; name it in data.variables if it changes"));
+        (flat ? fields_.flat : fields_.constant).push_back(variable.name);
+        break;
+      }
+    }
+  }
+
+  void add_levels(VariableSummary variable) {
+    std::vector<double> levels;
+    std::vector<std::string> missing;
+    for (const double level : variable.levels) {
+      const Field field{variable.name, level};
+      files_.select(field, true);
+      if (has_values(files_, field)) {
+        levels.push_back(level);
+      } else {
+        missing.push_back(format_level(level));
+      }
+    }
+    const Field first{variable.name, variable.levels.front()};
+    if (!missing.empty()) {
+      refuse(concat(variable.name, " in ", files_.where(first), " is missing everywhere ", looked_at(first),
+                    levels.empty()        ? ""
+                    : missing.size() == 1 ? concat(" on the level ", missing[0])
+                                          : concat(" on the levels ", join(missing, ", "))));
+    }
+    if (levels.empty()) return;
+    variable.levels = std::move(levels);
+    add_predicted(variable);
+  }
+
+  void add_predicted(const VariableSummary& variable) {
+    if (variable.times == usual_) {
+      fields_.predicted.push_back(variable);
+    } else {
+      fields_.other_times.push_back(variable.name);
+    }
+  }
+
+  FileSet& files_;
+  std::vector<Time> usual_;
+  std::vector<std::string>& notices_;
+  FirstFields fields_;
+  std::string first_reason_;
+};
+
+}  // namespace
+
+FirstFields first_fields(FileSet& files, const std::string& path, const std::set<std::string>& bounds,
+                         std::vector<std::string>& notices) {
+  std::vector<VariableSummary> catalogue = files.catalogue();
+  std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
+  FieldChoice choice(files, usual_times(catalogue), notices);
+  // Those that are predicted say which grid it is.
+  std::ranges::stable_partition(catalogue,
+                                [](const VariableSummary& variable) { return variable.times.size() > 1; });
+  for (const VariableSummary& variable : catalogue) choice.add(variable);
+  FirstFields fields = choice.fields();
+  std::ranges::sort(fields.constant);
+  if (fields.predicted.empty()) {
+    throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
+                                                  : choice.first_reason());
+  }
+  return fields;
+}
+
+}  // namespace jigsaw::inline train

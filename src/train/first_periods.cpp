@@ -1,0 +1,139 @@
+#include "train/first_periods.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "samples/windows.h"
+#include "train/data_report.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+/// The steps between times.
+struct TimeSteps {
+  Time least = 0, most = 0;
+  std::set<Time> all;
+
+  bool even() const { return least == most; }
+  /// "6 h", "28 to 31 days".
+  std::string text() const {
+    const bool days = least > kDay && least % kDay == 0 && most % kDay == 0;
+    const auto number = [&](Time seconds) {
+      return static_cast<double>(seconds) / static_cast<double>(days ? kDay : kHour);
+    };
+    return concat(number(least), even() ? "" : concat(" to ", number(most)), days ? " days" : " h");
+  }
+};
+
+TimeSteps steps_of(const std::vector<Time>& times) {
+  TimeSteps steps;
+  for (std::size_t i = 1; i < times.size(); ++i) steps.all.insert(times[i] - times[i - 1]);
+  if (steps.all.empty()) return steps;
+  steps.least = *steps.all.begin();
+  steps.most = *steps.all.rbegin();
+  return steps;
+}
+
+/// Leads in hours, the likeliest first: 6 h where the usual step allows that, that step, other steps.
+std::vector<Time> likely_leads(const TimeSteps& steps, Time usual) {
+  constexpr std::size_t kMost = 16;
+  std::vector<Time> leads;
+  if (usual % kHour == 0 && 6 * kHour % usual == 0) leads.push_back(6);
+  const auto add = [&](Time step) {
+    const Time hours = step / kHour;
+    if (step % kHour == 0 && leads.size() < kMost && std::ranges::find(leads, hours) == leads.end())
+      leads.push_back(hours);
+  };
+  add(usual);
+  for (const Time step : steps.all) add(step);
+  return leads;
+}
+
+/// Training and validation: four fifths of the times and the rest, or less where the rest would hold no
+/// window, further apart than a window reaches. Nothing where one of them would hold none.
+/// @param windows  times 0 of all, not empty.
+/// @param reach    from the first input to the target.
+std::optional<std::pair<Period, Period>> split_periods(const std::vector<Time>& times,
+                                                       const std::vector<Time>& windows, Time lead,
+                                                       Time reach) {
+  for (std::size_t cut = times.size() * 4 / 5; cut > 0; --cut) {
+    const Time last = times[cut - 1];
+    if (windows.front() + lead > last) break;
+    const auto next = std::upper_bound(times.begin(), times.end(), last + reach);
+    if (next == times.end() || *next > windows.back()) continue;
+    return std::pair{Period{times.front(), last}, Period{*next, times.back()}};
+  }
+  return std::nullopt;
+}
+
+/// As training finds them.
+std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<int>& input_hours,
+                             Time lead_hours, Calendar calendar) {
+  WindowRule rule;
+  rule.input_hours = input_hours;
+  rule.lead_hours = static_cast<int>(lead_hours);
+  try {
+    return find_windows(times, times, rule, {{times.front(), times.back()}}, "data.train", calendar);
+  } catch (const DataError&) {
+    return {};  // there are none
+  }
+}
+
+[[noreturn]] void refuse_times(const std::vector<Time>& times, const TimeSteps& steps,
+                               const std::string& what, Calendar calendar) {
+  if (steps.even() && steps.least % kHour != 0) {
+    throw DataError(concat(what, " has a value every ", steps.least,
+                           " seconds; a configuration counts leads in whole hours"));
+  }
+  if (steps.even()) {
+    throw DataError(concat("the files hold ", times.size(), times.size() == 1 ? " time" : " times",
+                           times.empty() ? std::string()
+                                         : concat(", from ", format_time(times.front(), calendar), " to ",
+                                                  format_time(times.back(), calendar)),
+                           ": too few to train and to validate on"));
+  }
+  throw DataError(concat(what, " has ", times.size(), " times that are ", steps.text(),
+                         " apart, and too few of them are followed by another after one and the same number "
+                         "of hours: none are left to train or to validate on; give files whose times are "
+                         "evenly spaced"));
+}
+
+}  // namespace
+
+FirstPeriods first_periods(const std::vector<Time>& times, const std::string& what, Calendar calendar,
+                           std::vector<std::string>& notices) {
+  const TimeSteps steps = steps_of(times);
+  if (steps.all.empty()) refuse_times(times, steps, what, calendar);
+  const Time usual = usual_step(times);
+  std::optional<FirstPeriods> best;
+  std::size_t most = 0;
+  // Two states are the input where at least half of the times then begin a sample, else one.
+  for (const bool two : {true, false}) {
+    for (const Time hours : likely_leads(steps, usual)) {
+      const int lead = static_cast<int>(hours);
+      const std::vector<int> input_hours = two ? std::vector{-lead, 0} : std::vector{0};
+      const std::vector<Time> windows = windows_of(times, input_hours, hours, calendar);
+      if (windows.size() <= most || 2 * most >= times.size()) continue;
+      const auto periods =
+          split_periods(times, windows, hours * kHour, (hours - input_hours.front()) * kHour);
+      if (!periods) continue;
+      most = windows.size();
+      best = FirstPeriods{input_hours, lead, usual / kHour, periods->first, periods->second};
+    }
+  }
+  if (!best) refuse_times(times, steps, what, calendar);
+  if (!steps.even()) {
+    notices.push_back(concat("the times of ", what, " are ", steps.text(), " apart, not evenly spaced: ",
+                             most, " of ", times.size(), " begin a sample with data.input_hours [",
+                             join(best->input_hours, ", "), "] and data.lead_hours ", best->lead_hours));
+  }
+  return *best;
+}
+
+}  // namespace jigsaw::inline train

@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "samples/time_axis.h"
+
+namespace jigsaw::inline train {
+
+/// The windows of a first configuration, and the periods of training and validation, which both hold some.
+struct FirstPeriods {
+  std::vector<int> input_hours;
+  int lead_hours = 0;
+  Time step_hours = 0;  ///< the usual one between times
+  Period train, valid;  ///< so far apart that no window reaches into both
+};
+
+/// @param times    that all fields have, ascending.
+/// @param what     has them: "t2m in a.nc".
+/// @param notices  are told of times that are not evenly spaced, and how many of them can be used.
+/// @throws DataError  where no windows, or those of one period alone, can be made of them.
+FirstPeriods first_periods(const std::vector<Time>& times, const std::string& what, Calendar calendar,
+                           std::vector<std::string>& notices);
+
+}  // namespace jigsaw::inline train
