@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "files/geographic_units.h"
@@ -52,6 +53,10 @@ AxisKind kind_by_name(const std::string& path) {
   return AxisKind::kOther;
 }
 
+bool counts_since(const std::string& units) {
+  return to_lower(units).find(" since ") != std::string::npos;
+}
+
 /// Whether a coordinate says by CF's attributes that it is upright, whatever its units.
 bool is_upright(const FileVariable& coordinate) {
   const std::string standard_name = coordinate.text("standard_name"), positive = coordinate.text("positive");
@@ -71,7 +76,7 @@ AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   if (standard_name == "longitude" || counts_east(units)) return AxisKind::kLongitude;
   if (standard_name == "time") return AxisKind::kTime;
   if (standard_name == "realization") return AxisKind::kMember;
-  if (standard_name.empty() && units.find(" since ") != std::string::npos) return AxisKind::kTime;
+  if (standard_name.empty() && counts_since(units)) return AxisKind::kTime;
   // Lengths on a projection, and degrees about another pole, are no latitudes and longitudes.
   if (standard_name.starts_with("projection_") || standard_name.starts_with("grid_")) return AxisKind::kOther;
   if (is_upright(*coordinate) || units_per_hectopascal(units)) return AxisKind::kLevel;
