@@ -298,6 +298,7 @@ void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::st
     std::vector<double> numbers(length);
     check(nc_get_att_double(group, variable.id, attribute.c_str(), numbers.data()), what);
     variable.numbers[attribute] = std::move(numbers);
+    if (type == NC_FLOAT || type == NC_DOUBLE) variable.floating.insert(attribute);
   } else {
     add_unknown(variable, attribute);
   }
