@@ -38,7 +38,8 @@ json to_json(const FileVariable& variable) {
                  {"dimensions", variable.dimensions},
                  {"shape", to_json(variable.shape)},
                  {"texts", variable.texts},
-                 {"numbers", variable.numbers}};
+                 {"numbers", variable.numbers},
+                 {"floating", variable.floating}};
   if (variable.default_fill) result["default_fill"] = *variable.default_fill;
   return result;
 }
@@ -57,6 +58,7 @@ FileVariable variable_of(const json& described) {
   variable.shape = described_shape(described.at("shape"));
   described.at("texts").get_to(variable.texts);
   described.at("numbers").get_to(variable.numbers);
+  described.at("floating").get_to(variable.floating);
   if (described.contains("default_fill")) variable.default_fill = described["default_fill"].get<double>();
   return variable;
 }

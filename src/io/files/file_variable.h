@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct FileVariable {
   /// The attributes that say what the numbers mean: units, scale_factor, standard_name, …
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<double>> numbers;
+  std::set<std::string> floating;  ///< names of those whose numbers are of a floating-point type
 
   bool numeric() const { return bytes > 0; }
   /// Notes that the variable cannot be read. @param why  "it has …"

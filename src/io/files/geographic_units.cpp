@@ -1,5 +1,7 @@
 #include "files/geographic_units.h"
 
+#include "base/lower_case.h"
+
 namespace jigsaw::inline files {
 
 namespace {
@@ -23,6 +25,11 @@ bool counts_north(std::string_view units) {
 
 bool counts_east(std::string_view units) {
   return is_degrees(units, "east", "E");
+}
+
+bool counts_degrees(std::string_view units) {
+  if (units.find_first_not_of(' ') == std::string_view::npos) return true;
+  return to_lower(units).find("deg") != std::string::npos || units.find("°") != std::string_view::npos;
 }
 
 }  // namespace jigsaw::inline files

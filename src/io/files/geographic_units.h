@@ -7,5 +7,7 @@ namespace jigsaw::inline files {
 bool counts_north(std::string_view units);
 /// The same of longitudes ("degrees_east", …).
 bool counts_east(std::string_view units);
+/// Whether units are degrees in any spelling ("deg", "Degrees North", "°"), or none is given.
+bool counts_degrees(std::string_view units);
 
 }  // namespace jigsaw::inline files

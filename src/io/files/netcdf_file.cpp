@@ -80,6 +80,17 @@ std::optional<double> default_fill(int type) {
   }
 }
 
+/// What is read of a text that decides nothing, of which the beginning is kept.
+constexpr std::size_t kLongestToldText = std::size_t{1} << 20;
+
+/// The beginning of a text, without a part of a character of UTF-8 at its end.
+std::string cut(std::string text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0U) == 0x80U) --longest;
+  text.resize(longest);
+  return text;
+}
+
 /// Where the variables of a classic file stand; "" for other formats.
 std::string to_text(const std::vector<ClassicVariable>& classic) {
   nlohmann::json result = nlohmann::json::array();
@@ -268,11 +279,16 @@ void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::st
   const std::string what = concat("the attribute ", attribute, " of ", variable.name);
   check(status, what);
   if (length == 0) return add_unknown(variable, attribute);
-  if (length > kLongestAttribute) throw DataError(concat(what, " in ", path(), " is too long"));
+  const bool only_told = attribute == "long_name" && type == NC_CHAR;
+  if (only_told && length > kLongestToldText) return;
+  if (!only_told && length > kLongestAttribute) {
+    return variable.refuse(concat("its attribute ", attribute, " has ", length, " entries; at most ",
+                                  kLongestAttribute, " are read"));
+  }
   if (type == NC_CHAR) {
     std::string text(length, '\0');
     check(nc_get_att_text(group, variable.id, attribute.c_str(), text.data()), what);
-    variable.texts[attribute] = text.substr(0, text.find('\0'));
+    variable.texts[attribute] = cut(text.substr(0, text.find('\0')), kLongestAttribute);
   } else if (type == NC_STRING && length == 1) {
     char* text = nullptr;
     check(nc_get_att_string(group, variable.id, attribute.c_str(), &text), what);
@@ -282,6 +298,7 @@ void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::st
     std::vector<double> numbers(length);
     check(nc_get_att_double(group, variable.id, attribute.c_str(), numbers.data()), what);
     variable.numbers[attribute] = std::move(numbers);
+    if (type == NC_FLOAT || type == NC_DOUBLE) variable.floating.insert(attribute);
   } else {
     add_unknown(variable, attribute);
   }

@@ -16,7 +16,6 @@ namespace jigsaw::inline files {
 namespace {
 
 constexpr std::size_t kFewMissing = 2;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// What a loop over numbers needs, in the type C that it computes in. In float nothing is scaled, moved or
 /// outside a range.
@@ -145,6 +144,13 @@ std::int64_t with_type(StoredNumbers numbers, const F& f) {
   fail("unknown type of a number in a file");
 }
 
+/// Whether a variable holds integers that stand for other numbers.
+bool is_packed(const FileVariable& variable) {
+  const bool floating = variable.type == StoredType::kF16 || variable.type == StoredType::kF32 ||
+                        variable.type == StoredType::kF64;
+  return !floating && (variable.numbers.contains("scale_factor") || variable.numbers.contains("add_offset"));
+}
+
 }  // namespace
 
 Unpacking::Unpacking(const FileVariable& variable) {
@@ -154,11 +160,12 @@ Unpacking::Unpacking(const FileVariable& variable) {
   };
   scale_ = first("scale_factor", 1.0);
   offset_ = first("add_offset", 0.0);
-  low_ = first("valid_min", -kInfinity);
-  high_ = first("valid_max", kInfinity);
-  if (const auto range = variable.numbers.find("valid_range"); range != variable.numbers.end()) {
-    low_ = range->second[0];
-    high_ = range->second[1];
+  if (variable.numbers.contains("valid_range")) {
+    limit(variable, "valid_range", 0, false);
+    limit(variable, "valid_range", 1, true);
+  } else {
+    limit(variable, "valid_min", 0, false);
+    limit(variable, "valid_max", 0, true);
   }
   add_missing(variable, "missing_value");
   if (variable.numbers.contains("_FillValue")) {
@@ -168,6 +175,25 @@ Unpacking::Unpacking(const FileVariable& variable) {
   }
   std::sort(missing_.begin(), missing_.end());
   missing_.erase(std::unique(missing_.begin(), missing_.end()), missing_.end());
+}
+
+/// A limit of physical values, as one of stored integers: it holds to a part in a million, for values and
+/// limits are rounded in ways of their own.
+double Unpacking::stored_limit(double value, bool upper) const {
+  if (scale_ == 0) return upper ? kInfinity : -kInfinity;
+  const double stored = (value - offset_) / scale_, room = 1e-3 + 1e-6 * std::abs(stored);
+  return upper ? stored + room : stored - room;
+}
+
+void Unpacking::limit(const FileVariable& variable, const char* attribute, std::size_t entry, bool upper) {
+  const auto found = variable.numbers.find(attribute);
+  if (found == variable.numbers.end()) return;
+  double value = found->second[entry];
+  if (is_packed(variable) && variable.floating.contains(attribute)) {
+    upper = upper != (scale_ < 0);
+    value = stored_limit(value, upper);
+  }
+  (upper ? high_ : low_) = value;
 }
 
 void Unpacking::add_missing(const FileVariable& variable, const char* attribute) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct StoredNumbers {
 };
 
 /// From stored numbers to physical ones: stored · scale_factor + add_offset; NaN for _FillValue,
-/// missing_value, what is outside valid_range and what is not finite.
+/// missing_value, what is outside valid_range (or valid_min, valid_max) and what is not finite.
+///
+/// These limits are of stored numbers, but those of floating-point types beside packed integers, which are of
+/// physical ones (NetCDF User's Guide, Attribute Conventions: a type wider than the stored one).
 ///
 /// Arithmetic is in double and rounded once, unless a variable is exact in float (exact_in_float), where
 /// float gives the same bits.
@@ -37,7 +41,11 @@ class Unpacking {
  private:
   void add_missing(const FileVariable& variable, const char* attribute);
 
-  double scale_ = 1, offset_ = 0, low_ = 0, high_ = 0;
+  void limit(const FileVariable& variable, const char* attribute, std::size_t entry, bool upper);
+  double stored_limit(double value, bool upper) const;
+
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double scale_ = 1, offset_ = 0, low_ = -kInfinity, high_ = kInfinity;
   std::vector<double> missing_;  ///< each once
   bool nan_is_missing_ = false;
 };

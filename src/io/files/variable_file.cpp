@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file_kind.h"
+#include "base/lower_case.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -103,7 +104,7 @@ bool is_coordinate(const FileVariable& variable) {
 /// Times beside the coordinate of their dimension (WRF's XTIME).
 bool counts_time(const FileVariable& variable) {
   return variable.shape.rank() == 1 && variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed &&
-         variable.text("units").find(" since ") != std::string::npos;
+         to_lower(variable.text("units")).find(" since ") != std::string::npos;
 }
 
 /// Dates that WRF has in place of a coordinate, by characters.

@@ -399,6 +399,8 @@ void ZarrStore::add_attribute(FileVariable& variable, const std::string& attribu
   }
   if (numbers.empty()) return add_unknown(variable, attribute);
   variable.numbers[attribute] = std::move(numbers);
+  const auto is_integer = [](const Json& each) { return each.is_number_integer(); };
+  if (!std::ranges::all_of(list, is_integer)) variable.floating.insert(attribute);
 }
 
 void ZarrStore::add_attributes(FileVariable& variable, const Json& given) const {

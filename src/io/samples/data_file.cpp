@@ -9,6 +9,8 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/lower_case.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/geographic_units.h"
 #include "samples/units.h"
@@ -44,9 +46,25 @@ AxisKind kind_by_name(const std::string& path) {
   if (one_of(name, {"longitude", "lon", "Longitude", "nav_lon", "XLONG"})) return AxisKind::kLongitude;
   if (one_of(name, {"time", "Time", "valid_time", "timestamp"})) return AxisKind::kTime;
   if (one_of(name, {"level", "pressure_level", "plev", "lev", "isobaricInhPa"})) return AxisKind::kLevel;
+  if (one_of(name, {"depth", "deptht", "depthu", "depthv", "depthw", "olevel", "st_ocean", "z_t"}))
+    return AxisKind::kLevel;
   if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
   if (one_of(name, {"number", "realization", "member", "ensemble", "ens"})) return AxisKind::kMember;
   return AxisKind::kOther;
+}
+
+bool counts_since(const std::string& units) {
+  return to_lower(units).find(" since ") != std::string::npos;
+}
+
+/// Whether a coordinate says by CF's attributes that it is upright, whatever its units.
+bool is_upright(const FileVariable& coordinate) {
+  const std::string standard_name = coordinate.text("standard_name"), positive = coordinate.text("positive");
+  if (coordinate.text("axis") == "Z" || !positive.empty()) return true;
+  if (one_of(standard_name, {"air_pressure", "altitude"})) return true;
+  if (standard_name.starts_with("depth") || standard_name.starts_with("height")) return true;
+  const bool of_fluid = standard_name.starts_with("ocean_") || standard_name.starts_with("atmosphere_");
+  return of_fluid && standard_name.find("_coordinate") != std::string::npos;
 }
 
 AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
@@ -58,18 +76,23 @@ AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   if (standard_name == "longitude" || counts_east(units)) return AxisKind::kLongitude;
   if (standard_name == "time") return AxisKind::kTime;
   if (standard_name == "realization") return AxisKind::kMember;
-  if (standard_name.empty() && units.find(" since ") != std::string::npos) return AxisKind::kTime;
-  if (standard_name == "air_pressure" || units_per_hectopascal(units)) return AxisKind::kLevel;
+  if (standard_name.empty() && counts_since(units)) return AxisKind::kTime;
   // Lengths on a projection, and degrees about another pole, are no latitudes and longitudes.
-  if (standard_name.starts_with("projection_") || standard_name.starts_with("grid_") ||
-      one_of(units, {"m", "km", "meters", "metres"})) {
-    return AxisKind::kOther;
-  }
-  if (axis == "Y") return AxisKind::kLatitude;
-  if (axis == "X") return AxisKind::kLongitude;
+  if (standard_name.starts_with("projection_") || standard_name.starts_with("grid_")) return AxisKind::kOther;
+  if (is_upright(*coordinate) || units_per_hectopascal(units)) return AxisKind::kLevel;
+  const AxisKind by_name = kind_by_name(name);
+  if (is_length(units)) return by_name == AxisKind::kLevel ? by_name : AxisKind::kOther;
+  // Rows and columns are counted in other units at times.
+  if (axis == "Y" && counts_degrees(units)) return AxisKind::kLatitude;
+  if (axis == "X" && counts_degrees(units)) return AxisKind::kLongitude;
   if (axis == "T") return AxisKind::kTime;
-  if (axis == "Z") return AxisKind::kLevel;
-  return kind_by_name(name);
+  return by_name;
+}
+
+/// Whether fields stand at one height or depth along an axis, as t2m at 2 m does: which one goes without
+/// saying.
+bool is_one_height(const FileVariable* coordinate) {
+  return coordinate != nullptr && coordinate->shape.count() == 1 && is_length(coordinate->text("units"));
 }
 
 const FileVariable* coordinate_of(const VariableFile& file, const std::string& dimension) {
@@ -156,8 +179,12 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
       case AxisKind::kOther:
         break;
     }
-    // Of two axes of one kind the first counts; the second has to be of extent 1.
-    if (place != nullptr && *place < 0) *place = d;
+    // Of two axes of one kind the first counts, unless it is a height beside levels; the other has to be of
+    // extent 1.
+    const bool beside_levels =
+        place == &axes.level && *place >= 0 &&
+        is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(*place)]));
+    if (place != nullptr && (*place < 0 || beside_levels)) *place = d;
   }
   if (axes.horizontal() || variable.shape.rank() < 2) return axes;
   const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable);
@@ -189,7 +216,18 @@ const FileVariable* DataFile::place_variable(AxisKind kind, const FileVariable& 
 }
 
 std::pair<const FileVariable*, const FileVariable*> DataFile::places(const FileVariable& variable) const {
-  return {place_variable(AxisKind::kLatitude, variable), place_variable(AxisKind::kLongitude, variable)};
+  const std::pair found{place_variable(AxisKind::kLatitude, variable),
+                        place_variable(AxisKind::kLongitude, variable)};
+  for (const FileVariable* const degrees : {found.first, found.second}) {
+    if (degrees != nullptr) require_degrees(*degrees);
+  }
+  return found;
+}
+
+bool DataFile::at_one_height(const FileVariable& variable) const {
+  const int level = axes(variable).level;
+  return level >= 0 &&
+         is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(level)]));
 }
 
 void DataFile::require_field(const FileVariable& variable, const std::vector<std::string>& free,
@@ -270,7 +308,8 @@ std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) const
   for (const FileVariable& variable : file_->variables()) {
     if (!variable.numeric() || variable.text("standard_name") != field.variable) continue;
     const FieldAxes here = axes(variable);
-    if (!here.horizontal() || (here.level >= 0) != field.level.has_value()) continue;
+    const bool has_levels = here.level >= 0 && !at_one_height(variable);
+    if (!here.horizontal() || has_levels != field.level.has_value()) continue;
     found.push_back(&variable);
     names.push_back(variable.name);
   }
@@ -314,10 +353,31 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   const auto known = coordinates_.find(dimension);
   if (known != coordinates_.end()) return known->second;
   const FileVariable& variable = coordinate(dimension);
+  const AxisKind kind = kind_of(dimension, &variable);
+  if (kind == AxisKind::kLatitude || kind == AxisKind::kLongitude) require_degrees(variable);
   std::vector<double> values = numbers(variable);
   const double per_hectopascal = units_per_hectopascal(variable.text("units")).value_or(1.0);
   for (double& value : values) value /= per_hectopascal;
+  if (kind == AxisKind::kLevel) require_different(variable, values);
   return coordinates_[dimension] = std::move(values);
+}
+
+void DataFile::require_degrees(const FileVariable& variable) const {
+  const std::string units = variable.text("units");
+  if (counts_degrees(units)) return;
+  throw DataError(concat("the coordinate ", variable.name, " of ", file_->path(), " is in \"",
+                         printable(units.substr(0, 60)),
+                         "\"; latitudes and longitudes are read in degrees (degrees_north, degrees_east), so "
+                         "write it with its values in degrees"));
+}
+
+/// A level that stands twice would never be read the second time.
+void DataFile::require_different(const FileVariable& variable, std::vector<double> levels) const {
+  std::sort(levels.begin(), levels.end());
+  const auto twice = std::adjacent_find(levels.begin(), levels.end());
+  if (twice == levels.end()) return;
+  throw DataError(concat("the coordinate ", variable.name, " of ", file_->path(), " repeats the level ",
+                         *twice, "; each level must have a value of its own"));
 }
 
 /// All of a coordinate variable; none may be missing.

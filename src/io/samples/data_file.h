@@ -62,8 +62,10 @@ class DataFile {
 
   /// A dimension is one of times only where something says the times along it.
   FieldAxes axes(const FileVariable& variable) const;
+  /// Whether all of a variable stands at one height or depth, in a unit of length: t2m at 2 m.
+  bool at_one_height(const FileVariable& variable) const;
   /// The two variables of the latitudes and longitudes of the points that a field on projected axes has, each
-  /// [rows, columns] or [time, rows, columns]. @throws DataError  when there are none.
+  /// [rows, columns] or [time, rows, columns]. @throws DataError  when they are not in degrees.
   std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
   /// The variable of this name, also in a group, else the channel, else the one field with it as
   /// standard_name, else the variable with another usual name of it; nothing when there is none. @throws
@@ -78,8 +80,9 @@ class DataFile {
 
   /// Names along a dimension of channels. @throws DataError
   const std::vector<std::string>& names(const std::string& dimension);
-  /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa.
-  /// @throws DataError  when it has none, or one is missing.
+  /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa, others in the
+  /// file's unit. @throws DataError  when it has none, one is missing, latitudes or longitudes are in another
+  /// unit, or a level stands twice.
   const std::vector<double>& coordinates(const std::string& dimension);
   /// Numbers of the members of an ensemble along a dimension: its coordinates, or 0, 1, … where it has none.
   /// @throws DataError
@@ -104,6 +107,8 @@ class DataFile {
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable& require_times(const std::string& dimension) const;
   std::vector<double> numbers(const FileVariable& variable);
+  void require_degrees(const FileVariable& variable) const;
+  void require_different(const FileVariable& variable, std::vector<double> levels) const;
   const FileVariable* find_from(const FileVariable& variable, const std::string& name) const;
   const FileVariable* place_variable(AxisKind kind, const FileVariable& variable) const;
 

@@ -14,8 +14,9 @@ namespace jigsaw::inline samples {
 
 namespace {
 
+/// To the six digits in which levels are told: a depth of 1.541375 m is asked for as 1.54138.
 bool same_level(double a, double b) {
-  return std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
+  return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
 }
 
 void sort_unique(auto& values) {
@@ -43,7 +44,8 @@ std::vector<VariableSummary> FileSet::catalogue() {
         summary.name = name;
         summary.units = variable.text("units");
         summary.long_name = variable.text("long_name");
-        if (axes.level >= 0) append(summary.levels, file.coordinates(dimension(variable, axes.level)));
+        if (axes.level >= 0 && !file.at_one_height(variable))
+          append(summary.levels, file.coordinates(dimension(variable, axes.level)));
         if (axes.time >= 0) append(summary.times, file.times(dimension(variable, axes.time)));
       }
     }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "samples/calendar.h"
@@ -62,11 +63,12 @@ std::optional<Date> scan_date(Scanner& scan) {
 }
 
 /// Seconds of "06:00", "06:00:30" or "06:00:30.0".
-std::optional<Time> scan_time_of_day(Scanner& scan) {
+/// @param hour_alone  whether "06" is one, too.
+std::optional<Time> scan_time_of_day(Scanner& scan, bool hour_alone = false) {
   const auto hours = scan.number(2);
   if (!hours || *hours > 23) return std::nullopt;
   std::int64_t seconds = *hours * kHour;
-  if (!scan.take(':')) return std::nullopt;
+  if (!scan.take(':')) return hour_alone ? std::optional(seconds) : std::nullopt;
   const auto minutes = scan.number(2);
   if (!minutes || *minutes > 59) return std::nullopt;
   seconds += *minutes * 60;
@@ -120,30 +122,65 @@ std::optional<Parsed> parse(std::string_view text) {
   return parsed;
 }
 
-std::optional<std::int64_t> seconds_of_unit(const std::string& unit) {
-  static const std::vector<std::pair<std::vector<std::string>, std::int64_t>> kUnits = {
-      {{"days", "day", "d"}, kDay},
-      {{"hours", "hour", "hrs", "hr", "h"}, kHour},
-      {{"minutes", "minute", "mins", "min"}, 60},
-      {{"seconds", "second", "secs", "sec", "s"}, 1}};
-  for (const auto& [names, seconds] : kUnits) {
-    if (std::find(names.begin(), names.end(), unit) != names.end()) return seconds;
+/// So many seconds, over `parts`.
+struct TimeUnit {
+  std::int64_t seconds = 1, parts = 1;
+
+  double in_seconds(double value) const {
+    return value * static_cast<double>(seconds) / static_cast<double>(parts);
+  }
+};
+
+/// @param name  in lower case.
+std::optional<TimeUnit> unit_of(const std::string& name) {
+  static const std::vector<std::pair<std::vector<std::string>, TimeUnit>> kUnits = {
+      {{"days", "day", "d"}, {kDay}},
+      {{"hours", "hour", "hrs", "hr", "h"}, {kHour}},
+      {{"minutes", "minute", "mins", "min"}, {60}},
+      {{"seconds", "second", "secs", "sec", "s"}, {1}},
+      {{"milliseconds", "millisecond", "millisecs", "millisec", "msecs", "msec", "ms"}, {1, 1'000}},
+      {{"microseconds", "microsecond", "microsecs", "microsec", "us"}, {1, 1'000'000}},
+      {{"nanoseconds", "nanosecond", "nanosecs", "nanosec", "ns"}, {1, 1'000'000'000}}};
+  for (const auto& [names, unit] : kUnits) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return unit;
   }
   return std::nullopt;
 }
 
-/// The moment that a unit counts from.
-std::optional<Time> parse_origin(std::string_view text, Calendar calendar, bool mixed) {
+/// A calendar, and whether its dates before 1582-10-15 are Julian.
+struct OriginCalendar {
+  Calendar calendar;
+  bool mixed;
+
+  bool is_julian(const Date& date) const { return mixed && date < Date{1582, 10, 15}; }
+  /// The day after 4 October 1582 was the 15th.
+  bool has(const Date& date) const {
+    if (!is_julian(date)) return exists(date, calendar);
+    return exists(date, date.year % 4 == 0 ? Calendar::kAllLeap : Calendar::kNoLeap) &&
+           date <= Date{1582, 10, 4};
+  }
+  std::int64_t days_from(const Date& date) const {
+    return is_julian(date) ? days_from_julian(date) : days_from_date(date, calendar);
+  }
+};
+
+/// The moment that a unit counts from. @throws DataError  that begins with `what`, for a day that the
+/// calendar lacks.
+std::optional<Time> parse_origin(std::string_view text, const OriginCalendar& calendar,
+                                 const std::string& what) {
   Scanner scan(text);
   scan.skip_blanks();
   const auto date = scan_date(scan);
   if (!date) return std::nullopt;
-  const bool julian = mixed && *date < Date{1582, 10, 15};
-  if (!exists(*date, julian ? Calendar::kAllLeap : calendar)) return std::nullopt;
-  Time time = (julian ? days_from_julian(*date) : days_from_date(*date, calendar)) * kDay;
+  if (!calendar.has(*date)) {
+    throw DataError(concat(
+        what, " counts from ", format_date(*date), ", a day that the calendar ", name(calendar.calendar),
+        calendar.mixed ? " (Julian until 1582-10-04, Gregorian from 1582-10-15 on)" : "", " does not have"));
+  }
+  Time time = calendar.days_from(*date) * kDay;
   if (!scan.take('T')) scan.skip_blanks();
   if (!scan.rest().empty() && scan.rest()[0] >= '0' && scan.rest()[0] <= '9') {
-    const auto seconds = scan_time_of_day(scan);
+    const auto seconds = scan_time_of_day(scan, true);
     if (!seconds) return std::nullopt;
     time += *seconds;
   }
@@ -266,8 +303,9 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what) {
       {{"noleap", "365_day"}, Calendar::kNoLeap},
       {{"all_leap", "366_day"}, Calendar::kAllLeap},
       {{"360_day"}, Calendar::k360Day}};
+  const std::string lower = to_lower(calendar);
   for (const auto& [names, known] : kNames) {
-    if (std::find(names.begin(), names.end(), calendar) != names.end()) return known;
+    if (std::find(names.begin(), names.end(), lower) != names.end()) return known;
   }
   throw DataError(
       concat(what, " has the calendar \"", calendar,
@@ -277,13 +315,13 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what) {
 
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what) {
-  const Calendar counted_in = parse_calendar(calendar, what);
-  const bool mixed = calendar.empty() || calendar == "standard" || calendar == "gregorian";
-  const std::size_t since = units.find(" since ");
-  const auto unit =
-      since == std::string::npos ? std::nullopt : seconds_of_unit(units.substr(0, units.find(' ')));
+  const std::string lower = to_lower(units), named = to_lower(calendar);
+  const OriginCalendar counted_in{parse_calendar(calendar, what),
+                                  named.empty() || named == "standard" || named == "gregorian"};
+  const std::size_t since = lower.find(" since ");
+  const auto unit = since == std::string::npos ? std::nullopt : unit_of(lower.substr(0, lower.find(' ')));
   const auto origin =
-      unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, mixed) : std::nullopt;
+      unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, what) : std::nullopt;
   if (!origin) {
     throw DataError(concat(what, " has the units \"", units,
                            "\"; they must be like \"hours since 1900-01-01 00:00:00\""));
@@ -291,9 +329,9 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
   std::vector<Time> times;
   times.reserve(values.size());
   for (const double value : values) {
-    const double seconds = value * static_cast<double>(*unit) + static_cast<double>(*origin);
+    const double seconds = unit->in_seconds(value) + static_cast<double>(*origin);
     if (!(std::abs(seconds) < 3e11)) throw DataError(concat(what, " holds ", value, ", which is no time"));
-    times.push_back(std::llround(value * static_cast<double>(*unit)) + *origin);
+    times.push_back(std::llround(unit->in_seconds(value)) + *origin);
   }
   return times;
 }

@@ -75,14 +75,16 @@ double year_fraction(Time time, Calendar calendar = Calendar::kStandard);
 int day_of_year(Time time, Calendar calendar = Calendar::kStandard);
 int days_in_year(Time time, Calendar calendar = Calendar::kStandard);
 
-/// The calendar of this CF name; "" is standard. @throws DataError  that begins with `what`.
+/// The calendar of this CF name, in letters of either case; "" is standard. @throws DataError  that begins
+/// with `what`.
 Calendar parse_calendar(const std::string& calendar, const std::string& what);
 
-/// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (days, hours, minutes or
-/// seconds), `calendar` as of parse_calendar(), of which "standard", "gregorian" and "" have Julian dates
-/// before 1582-10-15. Values between seconds are rounded.
+/// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (from days to nanoseconds, in
+/// letters of either case), `calendar` as of parse_calendar(), of which "standard", "gregorian" and "" have
+/// Julian dates before 1582-10-15. Values between seconds are rounded.
 ///
-/// @throws DataError  for other units and calendars, and values that are no time or beyond any year of four
+/// @throws DataError  for other units and calendars, an origin that the calendar does not have, and values
+/// that are no time or beyond any year of four
 ///                    digits; `what` names the coordinate and its file.
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what);

@@ -91,4 +91,12 @@ std::optional<double> units_per_hectopascal(const std::string& units) {
   return std::nullopt;
 }
 
+bool is_length(const std::string& units) {
+  static const std::vector<std::string> kUnits = {"m",           "meter",      "meters",     "metre",
+                                                  "metres",      "km",         "kilometer",  "kilometers",
+                                                  "kilometre",   "kilometres", "cm",         "centimeter",
+                                                  "centimeters", "centimetre", "centimetres"};
+  return std::find(kUnits.begin(), kUnits.end(), units) != kUnits.end();
+}
+
 }  // namespace jigsaw::inline samples

@@ -8,6 +8,7 @@
 #include "files/grib.h"
 #include "files/hdf5_file.h"
 #include "io/fixtures.h"
+#include "io/netcdf_writer.h"
 #include "samples/file_set.h"
 #include "support/temporary_folder.h"
 
@@ -26,6 +27,51 @@ TEST(NetcdfFile, UnpacksEveryFormatAsTheReferenceDoes) {
   expect_close(read("packed.nc", "t2m"), expected_values("t2m"), 1e-15);
   expect_close(read("static.nc", "lsm"), expected_values("lsm"), 0);
   expect_close(read("records.nc", "tp"), expected_values("tp"), 1e-15);
+}
+
+// NetCDF User's Guide: of the type of the unpacked data where it is wider, valid_range is in its units.
+TEST(NetcdfFile, LimitsOfFloatingPointAreOfUnpackedValues) {
+  const testing::TemporaryFolder folder;
+  struct Case {
+    std::string name;
+    nc_type limits;
+    std::vector<double> range;
+    float scale;
+    std::vector<double> wanted;
+  };
+  const double none = NAN;
+  // The third number stands at a limit, but for rounding.
+  const Case cases[] = {
+      {"physical", NC_FLOAT, {274, 280}, 0.01F, {none, 275.15, 280, none}},
+      {"stored", NC_SHORT, {100, 700}, 0.01F, {none, 275.15, 280, none}},
+      {"turned", NC_DOUBLE, {266.3, 272}, -0.01F, {none, 271.15, 266.3, none}},
+      {"all", NC_DOUBLE, {-1e6, 1e6}, 0.01F, {273.15, 275.15, 280, 293.15}},
+  };
+  for (const Case& each : cases) {
+    for (const bool as_range : {true, false}) {
+      const std::string path = concat(folder.path(), "/", each.name, ".nc");
+      {
+        testing::NetcdfWriter file(path);
+        const int variable = file.variable("t", NC_SHORT, {file.dimension("x", 4)});
+        file.number(variable, "scale_factor", NC_FLOAT, each.scale);
+        file.number(variable, "add_offset", NC_DOUBLE, 273.15);
+        if (as_range) {
+          testing::NetcdfWriter::check(
+              nc_put_att_double(file.root(), variable, "valid_range", each.limits, 2, each.range.data()));
+        } else {
+          file.number(variable, "valid_min", each.limits, each.range[0]);
+          file.number(variable, "valid_max", each.limits, each.range[1]);
+        }
+        file.end();
+        file.put(variable, {0, 200, 685, 2000});
+      }
+      const auto file = opener(Dimensions::kByName)(path);
+      const auto described =
+          open_described(FileDescription::from_bytes(file->describe().to_bytes()), External::kRefused);
+      expect_close(file->read_all(*file->find("t")), each.wanted, 1e-6);
+      expect_close(described->read_all(*described->find("t")), each.wanted, 1e-6);
+    }
+  }
 }
 
 TEST(NetcdfFile, ReadsHyperslabsAndCountsTheirBytes) {

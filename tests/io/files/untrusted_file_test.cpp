@@ -17,6 +17,7 @@
 #include "files/netcdf_file.h"
 #include "files/netcdf_output.h"
 #include "io/fixtures.h"
+#include "io/netcdf_writer.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -383,11 +384,11 @@ TEST_F(Attributes, ThatAreNoNumbersWhereNumbersAreMeantAreRefused) {
 }
 
 TEST_F(Attributes, ThatAreTooLongAreRefused) {
-  const std::string path = with([](int file, int variable) {
+  NetcdfFile netcdf(with([](int file, int variable) {
     nc_put_att_text(file, variable, "units", 5000, std::string(5000, 'm').c_str());
-  });
-  expect_refused([&] { NetcdfFile file(path); },
-                 concat("the attribute units of x in ", path, " is too long"));
+  }));
+  expect_refused([&] { read_whole(netcdf, "x"); },
+                 concat("x in ", netcdf.path(), " cannot be used: its attribute units has 5000 entries"));
   {
     const Id file = new_file(in("long.h5"));
     write_numbers(file.get(), "x", {1, 2, 3});
@@ -401,6 +402,35 @@ TEST_F(Attributes, ThatAreTooLongAreRefused) {
   }
   Hdf5File file(in("long.h5"));
   expect_refused([&] { read_whole(file, "x"); }, "its attribute scale_factor");
+}
+
+/// In NetCDF-4 and in a classic file: the beginning of a long_name is kept, other texts are left out.
+TEST_F(Attributes, TextsThatDecideNothingMayBeLong) {
+  for (const int mode : {NC_NETCDF4, NC_64BIT_OFFSET}) {
+    const std::string path = in("told.nc");
+    // The character at the limit has two bytes.
+    const std::string text = std::string(4095, 'a') + "é" + std::string(4000, 'b');
+    {
+      testing::NetcdfWriter file(path, mode);
+      const int x = file.dimension("x", 3), y = file.dimension("y", 1);
+      const int variable = file.variable("v", NC_DOUBLE, {x, y});
+      for (const char* const name : {"long_name", "comment", "history", "description"})
+        file.text(variable, name, text);
+      file.text(variable, "units", "K");
+      const int other = file.variable("w", NC_DOUBLE, {x, y});
+      file.text(other, "long_name", std::string((std::size_t{1} << 20) + 1, 'a'));
+      file.end();
+      file.put(variable, {1, 2, 3});
+      file.put(other, {4, 5, 6});
+    }
+    NetcdfFile file(path);
+    EXPECT_EQ(read_whole(file, "v"), (std::vector<double>{1, 2, 3}));
+    EXPECT_EQ(file.find("v")->text("long_name"), std::string(4095, 'a'));
+    EXPECT_EQ(file.find("v")->text("comment"), "");
+    EXPECT_EQ(file.find("v")->text("units"), "K");
+    EXPECT_EQ(read_whole(file, "w"), (std::vector<double>{4, 5, 6}));
+    EXPECT_EQ(file.find("w")->text("long_name"), "");
+  }
 }
 
 /// Of a file with a hole, which has the length that its header speaks of: the library would read it whole.

@@ -50,6 +50,46 @@ TEST(TimeAxis, DecodesUnitsAndCalendars) {
   EXPECT_EQ(decoded(737426, "days since 1-1-1", "standard"), "2020-01-01T00:00");
 }
 
+// As CF has it (section 4.4): units and calendars in letters of either case.
+TEST(TimeAxis, LettersMayBeOfEitherCase) {
+  EXPECT_EQ(decoded(1.25, "Days Since 2020-02-28T00:00:00Z", "Gregorian"), "2020-02-29T06:00");
+  EXPECT_EQ(decoded(6, "HOURS since 2020-02-28 UTC", "STANDARD"), "2020-02-28T06:00");
+  EXPECT_EQ(decoded(737426, "days since 1-1-1", "Standard"), "2020-01-01T00:00");
+  EXPECT_EQ(parse_calendar("NOLEAP", "it"), Calendar::kNoLeap);
+  EXPECT_EQ(parse_calendar("360_Day", "it"), Calendar::k360Day);
+  EXPECT_EQ(parse_calendar("Proleptic_Gregorian", "it"), Calendar::kStandard);
+}
+
+TEST(TimeAxis, PartsOfSecondsAndHoursAlone) {
+  EXPECT_EQ(decoded(1551398400000, "milliseconds since 1970-01-01"), "2019-03-01T00:00");
+  EXPECT_EQ(decoded(90e6, "microseconds since 2020-01-01"), "2020-01-01T00:01:30");
+  EXPECT_EQ(decoded(3.6e12, "nanoseconds since 2020-01-01"), "2020-01-01T01:00");
+  EXPECT_EQ(decoded(1, "days since 2000-01-01 12"), "2000-01-02T12:00");
+  EXPECT_EQ(decoded(0, "days since 2000-01-01T6Z"), "2000-01-01T06:00");
+  EXPECT_EQ(decoded(0, "days since 2000-01-01 12 +01:00"), "2000-01-01T11:00");
+  EXPECT_THROW(decoded(1, "days since 2000-01-01 24"), DataError);
+}
+
+TEST(TimeAxis, RefusesOriginsThatTheCalendarLacks) {
+  const auto refusal = [](const char* units, const char* calendar) {
+    return message_of<DataError>([&] { decoded(1, units, calendar); });
+  };
+  for (const char* const lost : {"days since 1582-10-05", "days since 1582-10-10", "days since 1582-10-14"}) {
+    const std::string message = refusal(lost, "Gregorian");
+    EXPECT_NE(message.find("the time counts from 1582-10-"), std::string::npos) << message;
+    EXPECT_NE(message.find("Gregorian from 1582-10-15 on"), std::string::npos) << message;
+    EXPECT_NO_THROW(decoded(1, lost, "proleptic_gregorian"));
+  }
+  EXPECT_EQ(decoded(1, "days since 1582-10-04"), "1582-10-15T00:00");
+  EXPECT_EQ(decoded(0, "days since 1582-10-15"), "1582-10-15T00:00");
+  EXPECT_EQ(decoded(1, "days since 1500-02-29"), decoded(0, "days since 1500-03-01"));
+  EXPECT_THROW(decoded(1, "days since 1501-02-29"), DataError);
+  const std::string message = refusal("days since 2020-02-29", "noleap");
+  EXPECT_NE(message.find("counts from 2020-02-29, a day that the calendar noleap does not have"),
+            std::string::npos)
+      << message;
+}
+
 TEST(TimeAxis, RefusesWhatItCannotDecode) {
   EXPECT_THROW(decoded(1, "days since 2020-02-30", "noleap"), DataError);
   EXPECT_THROW(decoded(1, "months since 2020-01-01"), DataError);

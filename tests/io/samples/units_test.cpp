@@ -34,5 +34,12 @@ TEST(Units, ThatAreOthersStayOthers) {
   }
 }
 
+TEST(Units, OfLength) {
+  for (const char* const text : {"m", "km", "cm", "metres", "meters", "centimeters"})
+    EXPECT_TRUE(is_length(text)) << text;
+  for (const char* const text : {"", "1", "hPa", "degrees", "m s-1", "m2"})
+    EXPECT_FALSE(is_length(text)) << text;
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -1,0 +1,150 @@
+// Which dimension is which axis, by the attributes of coordinates that no other test has, and what is refused
+// of them.
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/fixtures.h"
+#include "io/netcdf_writer.h"
+#include "samples/file_set.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace axes_test {
+
+using testing::NetcdfWriter;
+using Texts = std::map<std::string, std::string>;
+
+struct Coordinate {
+  std::string name;
+  std::vector<double> values;
+  Texts texts;
+};
+
+const Coordinate kRows{"latitude", {50, 40, 30}, {{"units", "degrees_north"}}};
+const Coordinate kColumns{"longitude", {0, 10, 20, 30}, {{"units", "degrees_east"}}};
+const Box kPlane = Box::whole({3, 4});
+
+/// A file of one field, `v`, whose values are numbered as they stand.
+std::string write(const testing::TemporaryFolder& folder, const std::vector<Coordinate>& coordinates,
+                  const Texts& texts = {}) {
+  const std::string path = folder.path() + "/v.nc";
+  NetcdfWriter file(path);
+  std::vector<int> dimensions, variables;
+  std::size_t count = 1;
+  for (const Coordinate& coordinate : coordinates) {
+    dimensions.push_back(file.dimension(coordinate.name, coordinate.values.size()));
+    variables.push_back(file.variable(coordinate.name, NC_DOUBLE, {dimensions.back()}));
+    for (const auto& [name, text] : coordinate.texts) file.text(variables.back(), name.c_str(), text);
+    count *= coordinate.values.size();
+  }
+  const int v = file.variable("v", NC_DOUBLE, dimensions);
+  for (const auto& [name, text] : texts) file.text(v, name.c_str(), text);
+  file.end();
+  for (std::size_t i = 0; i < coordinates.size(); ++i) file.put(variables[i], coordinates[i].values);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
+  file.put(v, values);
+  return path;
+}
+
+/// The first value of a field without time.
+double first_of(const std::string& path, const Field& field) {
+  FileSet files({path});
+  files.select(field, false);
+  std::vector<double> values(static_cast<std::size_t>(kPlane.extent.count()));
+  files.read(field, 0, kPlane, values);
+  return values[0];
+}
+
+std::string refusal_of(const std::string& path, const Field& field = {"v", {}}) {
+  FileSet files({path});
+  return message_of<DataError>([&] { files.select(field, false); });
+}
+
+TEST(Axes, DepthsAndHeightsAreLevels) {
+  const testing::TemporaryFolder folder;
+  const std::vector<Coordinate> upright = {
+      {"depth", {}, {{"units", "m"}, {"axis", "Z"}}},
+      {"deptht", {}, {{"units", "m"}, {"positive", "down"}}},
+      {"z", {}, {{"units", "m"}, {"standard_name", "depth"}}},
+      {"z", {}, {{"units", "km"}, {"standard_name", "altitude"}}},
+      {"s_rho", {}, {{"units", "1"}, {"standard_name", "ocean_s_coordinate_g2"}}},
+      {"lev", {}, {{"units", "metres"}}},
+      {"olevel", {}, {{"units", "m"}}},
+      {"st_ocean", {}, {{"units", "meters"}}},
+      {"z_t", {}, {{"units", "centimeters"}}}};
+  for (Coordinate levels : upright) {
+    levels.values = {0.494025, 1.541375, 5727.917};
+    const std::string path = write(folder, {levels, kRows, kColumns});
+    EXPECT_EQ(first_of(path, {"v", 0.494025}), 0) << levels.name;
+    EXPECT_EQ(first_of(path, {"v", 1.54138}), 12) << levels.name;  // as it is told
+    EXPECT_EQ(first_of(path, {"v", 5727.917}), 24) << levels.name;
+    FileSet files({path});
+    EXPECT_EQ(files.catalogue()[0].levels, levels.values) << levels.name;
+    files.select({"v", 1.541375}, false);
+    const FieldDescription described = files.describe({"v", 1.541375});
+    EXPECT_EQ(described.level->values, levels.values) << levels.name;
+    EXPECT_EQ(described.level_position, 1) << levels.name;
+  }
+  const std::string path =
+      write(folder, {{"depth", {5, 15}, {{"units", "m"}, {"axis", "Z"}}}, kRows, kColumns});
+  const std::string message = refusal_of(path, {"v", 10});
+  EXPECT_NE(message.find("has no level 10; levels there: 5, 15"), std::string::npos) << message;
+}
+
+TEST(Axes, LengthsOfAProjectionAreNone) {
+  const testing::TemporaryFolder folder;
+  Coordinate y{"y", {0, 3000, 6000}, {{"units", "m"}, {"axis", "Y"}}}, x = kColumns;
+  x.name = "x";
+  x.texts = {{"units", "m"}, {"standard_name", "projection_x_coordinate"}, {"axis", "X"}};
+  const std::string message = refusal_of(write(folder, {y, x}));
+  EXPECT_NE(message.find("no latitude and longitude are known among its dimensions (y, x)"),
+            std::string::npos)
+      << message;
+  y.texts["units"] = "1";
+  EXPECT_EQ(refusal_of(write(folder, {y, x})), message);
+}
+
+TEST(Axes, OneHeightGoesWithoutSaying) {
+  const testing::TemporaryFolder folder;
+  const Coordinate height{"height", {2}, {{"units", "m"}, {"axis", "Z"}, {"positive", "up"}}};
+  const std::string path = write(folder, {height, kRows, kColumns}, {{"standard_name", "air_temperature"}});
+  EXPECT_EQ(first_of(path, {"v", {}}), 0);
+  EXPECT_EQ(first_of(path, {"air_temperature", {}}), 0);
+  EXPECT_EQ(first_of(path, {"v", 2}), 0);
+  EXPECT_TRUE(FileSet({path}).catalogue()[0].levels.empty());
+  // Beside levels it is none.
+  const Coordinate levels{"plev", {85000, 50000}, {{"units", "Pa"}}};
+  EXPECT_EQ(first_of(write(folder, {height, levels, kRows, kColumns}), {"v", 500}), 12);
+}
+
+TEST(Axes, ALevelThatStandsTwiceIsRefused) {
+  const testing::TemporaryFolder folder;
+  const Coordinate levels{"plev", {100000, 85000, 85000}, {{"units", "Pa"}}};
+  const std::string message = refusal_of(write(folder, {levels, kRows, kColumns}), {"v", 1000});
+  EXPECT_NE(message.find("plev of "), std::string::npos) << message;
+  EXPECT_NE(message.find("repeats the level 850;"), std::string::npos) << message;
+}
+
+TEST(Axes, LatitudesAndLongitudesAreInDegrees) {
+  const testing::TemporaryFolder folder;
+  for (const char* const units :
+       {"", "degrees_north", "degrees_N", "degreeN", "Degrees_North", "degree", "deg", "degrees", "°"}) {
+    Coordinate rows = kRows;
+    rows.texts = {{"units", units}, {"standard_name", "latitude"}};
+    EXPECT_EQ(first_of(write(folder, {rows, kColumns}), {"v", {}}), 0) << units;
+  }
+  for (const char* const units : {"radians", "rad", "m", "1"}) {
+    Coordinate columns = kColumns;
+    columns.texts = {{"units", units}, {"standard_name", "longitude"}};
+    const std::string message = refusal_of(write(folder, {kRows, columns}));
+    EXPECT_NE(message.find("longitude of "), std::string::npos) << message;
+    EXPECT_NE(message.find(concat("is in \"", units, "\"; latitudes and longitudes are read in degrees")),
+              std::string::npos)
+        << message;
+  }
+}
+
+}  // namespace axes_test
+}  // namespace jigsaw
