@@ -125,7 +125,10 @@ std::string report_page(const ReportOptions& options) {
     if (std::ranges::find(names, run.name) != names.end()) run.name = path;
     names.push_back(run.name);
   }
-  if (!options.scores.empty()) runs.front().scores = read_scores(options.scores);
+  if (!options.scores.empty()) {
+    runs.front().scores = read_scores(options.scores);
+    runs.front().scores_path = options.scores;
+  }
   Page page;
   page.html(overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
