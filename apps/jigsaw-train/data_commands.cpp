@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/output_place.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -138,31 +139,17 @@ void write_share(const std::vector<Rechunk>& copies, Job& job) {
   }
 }
 
-/// Statistics are written in place of statistics, and of nothing else that is there.
-/// @throws ConfigError
-void check_statistics_place(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(path, error);
-  if (!fs::exists(status)) return;
-  const auto refuse = [&] {
-    throw ConfigError(concat("command line: --output ", path,
-                             " is there already and holds no statistics; name another file"));
-  };
-  if (!fs::is_regular_file(status)) refuse();
-  try {
-    Statistics::load(path);
-  } catch (const Error&) {
-    refuse();
-  }
-}
-
 /// Writes the statistics of the training period, for data.normalization.
 ExitCode run_stats(const StatsOptions& options) {
   return run_job(options.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     configuration.data.normalization.reset();
     together(job.world, [&] {
-      if (job.world.rank() == 0) check_statistics_place(options.output);
+      if (job.world.rank() != 0) return;
+      check_output_place("--output", options.output, "holds no statistics", [](const std::string& path) {
+        Statistics::load(path);
+        return true;
+      });
     });
     DataUse use;
     use.valid = false;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output_place.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
@@ -88,6 +89,13 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
 
 MachineModel calibrate_to(const std::string& path, Communicator& world,
                           const std::vector<std::string>& files) {
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    check_output_place("--calibrate", path, "holds no constants of a machine", [](const std::string& file) {
+      parse<MachineModel>(load_config(file));
+      return true;
+    });
+  });
   MachineModel model = calibrate(world, files);
   together(world, [&] {
     if (world.rank() != 0) return;

@@ -20,7 +20,7 @@ Mesh mesh_of_machines(Communicator& world);
 MachineModel calibrate(Communicator& world, const std::vector<std::string>& files);
 
 /// calibrate(), written to a file that `--machine` takes, by rank 0. Collective.
-/// @throws ConfigError  when it cannot be written.
+/// @throws ConfigError  when it cannot be written, or something else is there.
 MachineModel calibrate_to(const std::string& path, Communicator& world,
                           const std::vector<std::string>& files);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -90,6 +91,24 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
   return std::make_unique<Climatology>(files, targets, piece, wanted);
 }
 
+/// Variables without scores at points that persistence has some at; they would be shown as missing alone.
+void warn_of_not_finite(const ScoreReport& report, Log& log) {
+  std::vector<std::string> names;
+  for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
+    for (int lead = 0; lead < report.scores->leads(); ++lead) {
+      const ForecastScore score = report.scores->score(lead, variable, 0);
+      if (std::isfinite(score.rmse) || !std::isfinite(score.persistence_rmse)) continue;
+      names.push_back(report.variables[variable]);
+      break;
+    }
+  }
+  if (names.empty()) return;
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  const std::string more = names.size() > shown ? concat(" and ", names.size() - shown, " more") : "";
+  names.resize(shown);
+  log.warn(concat("forecasts of ", join(names, ", "), more, " are not finite, and have no scores"));
+}
+
 ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
                       const ForecastScores& scores, FileSet& files) {
   ScoreReport report;
@@ -145,6 +164,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     if (run.world().rank() != 0) return;
     const ScoreReport report = report_of(model, data, options, scores, data.files());
     for (const std::string& line : table_of(report)) log.info(line);
+    warn_of_not_finite(report, log);
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
   });

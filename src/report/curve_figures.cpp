@@ -144,7 +144,8 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
         persistence.y.push_back(number_at(*scores, "persistence_rmse"));
       };
       add(hours, line.at("metrics"));
-      for (const auto& [lead, metrics] : line.at("leads").items()) add(std::stod(lead), metrics);
+      for (const auto& [lead, metrics] : line.at("leads").items())
+        add(std::strtod(lead.c_str(), nullptr), metrics);
       plot.series.push_back(rmse);
       plot.series.push_back(persistence);
     }
@@ -166,7 +167,8 @@ void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
     for (const auto& [name, scores] : run.valid.back().at("metrics").items()) {
       const std::string variable = without_level(name);
       if (variable != name)
-        groups[variable].emplace_back(std::stod(name.substr(variable.size() + 1)), skill_of(scores));
+        groups[variable].emplace_back(std::strtod(name.c_str() + variable.size() + 1, nullptr),
+                                      skill_of(scores));
     }
     for (auto& [variable, levels] : groups) {
       if (levels.size() < 2) continue;

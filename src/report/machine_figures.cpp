@@ -99,31 +99,33 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
   bool cut = false;
   for (const RunRecord& run : runs) {
     if (!run.over() || !run.summary.contains("ranks")) continue;
-    for (const Json& rank : run.summary.at("ranks")) {
-      if (memory.rows.size() >= kMostRanks) {
-        cut = true;
-        break;
-      }
-      const std::string name = name_of(rank, runs.size(), run);
-      const double parameters = number_at(rank, "parameter_bytes", 0),
-                   optimizer = number_at(rank, "optimizer_bytes", 0),
-                   activations = number_at(rank, "peak_activation_bytes", 0);
-      memory.rows.push_back(
-          {name,
-           {{"parameters", parameters},
-            {"optimizer", optimizer},
-            {"activations, peak", activations},
-            {"other, of the peak", std::max(0.0, number_at(rank, "peak_memory_bytes", 0) - parameters -
-                                                     optimizer - activations)}}});
-      std::vector<BarPart> parts;
-      if (rank.contains("sent_bytes")) {
-        for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {
-          if (bytes.is_number()) parts.push_back({kind, bytes.get<double>()});
+    reading(run.path + "/summary.json", [&] {
+      for (const Json& rank : run.summary.at("ranks")) {
+        if (memory.rows.size() >= kMostRanks) {
+          cut = true;
+          break;
         }
+        const std::string name = name_of(rank, runs.size(), run);
+        const double parameters = number_at(rank, "parameter_bytes", 0),
+                     optimizer = number_at(rank, "optimizer_bytes", 0),
+                     activations = number_at(rank, "peak_activation_bytes", 0);
+        memory.rows.push_back(
+            {name,
+             {{"parameters", parameters},
+              {"optimizer", optimizer},
+              {"activations, peak", activations},
+              {"other, of the peak", std::max(0.0, number_at(rank, "peak_memory_bytes", 0) - parameters -
+                                                       optimizer - activations)}}});
+        std::vector<BarPart> parts;
+        if (rank.contains("sent_bytes")) {
+          for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {
+            if (bytes.is_number()) parts.push_back({kind, bytes.get<double>()});
+          }
+        }
+        sent.rows.push_back({name, parts});
+        read.rows.push_back({name, {{"files", number_at(rank, "file_bytes_read", 0)}}});
       }
-      sent.rows.push_back({name, parts});
-      read.rows.push_back({name, {{"files", number_at(rank, "file_bytes_read", 0)}}});
-    }
+    });
   }
   if (memory.rows.empty()) return;
   const std::string since = counted_since(runs),

@@ -31,14 +31,14 @@ std::string axes_of(const Json& placement) {
 std::string field_picture(const Json& placement) {
   const std::vector<std::int64_t> space = list_of(placement.at("space"));
   const std::size_t axes = space.size();
-  const double rows = axes > 1 ? static_cast<double>(space[axes - 2]) : 1,
-               columns = static_cast<double>(space[axes - 1]);
+  const double rows = axes > 1 ? static_cast<double>(space.at(axes - 2)) : 1,
+               columns = static_cast<double>(space.at(axes - 1));
   std::vector<std::vector<std::int64_t>> layers;  // what of the other axes a piece holds, by its begin
   const auto others = [&](const Json& box) {
-    std::vector<std::int64_t> begin = list_of(box[0]);
+    std::vector<std::int64_t> begin = list_of(box.at(0));
     const std::size_t last = begin.size() - 1;
-    begin[last - 1] = 0;
-    if (axes > 1) begin[last - 2] = 0;
+    begin.at(last - 1) = 0;
+    if (axes > 1) begin.at(last - 2) = 0;
     return begin;
   };
   for (const Json& box : placement.at("field")) {
@@ -57,11 +57,12 @@ std::string field_picture(const Json& placement) {
     for (const Json& box : placement.at("field")) {
       const int number = rank++;
       if (others(box) != layers[k]) continue;
-      const std::vector<std::int64_t> begin = list_of(box[0]), extent = list_of(box[1]);
+      const std::vector<std::int64_t> begin = list_of(box.at(0)), extent = list_of(box.at(1));
       const std::size_t c = begin.size() - 2;
-      const double x = static_cast<double>(begin[c]) / columns, w = static_cast<double>(extent[c]) / columns;
-      const double y = axes > 1 ? static_cast<double>(begin[c - 1]) / rows : 0,
-                   h = axes > 1 ? static_cast<double>(extent[c - 1]) / rows : 1;
+      const double x = static_cast<double>(begin.at(c)) / columns,
+                   w = static_cast<double>(extent.at(c)) / columns;
+      const double y = axes > 1 ? static_cast<double>(begin.at(c - 1)) / rows : 0,
+                   h = axes > 1 ? static_cast<double>(extent.at(c - 1)) / rows : 1;
       svg.rectangle(x0 + x * width, y0 + y * height, w * width, h * height,
                     hex_of(category_colour(static_cast<std::size_t>(number))),
                     concat("rank ", number, ": from [", join(begin, ", "), "], ", times(extent)), "#fff");
@@ -81,19 +82,19 @@ void draw_parameter(Svg& svg, double x0, double y0, const std::vector<std::int64
   const bool vector = shape.size() < 2;
   if (vector) std::swap(rows, columns);
   for (const auto& [rank, part] : stored) {
-    const std::vector<std::int64_t> begin = list_of(part[1]), extent = list_of(part[2]);
+    const std::vector<std::int64_t> begin = list_of(part.at(1)), extent = list_of(part.at(2));
     // Columns are ordered so that a piece is one block of them.
     double inner = 1, at = 0, part_of_columns = 1;
     for (std::size_t d = 1; d < shape.size(); ++d) {
       const auto all = static_cast<double>(shape[d]);
-      inner *= static_cast<double>(extent[d]);
-      at += static_cast<double>(begin[d]) / all * part_of_columns;
-      part_of_columns *= static_cast<double>(extent[d]) / all;
+      inner *= static_cast<double>(extent.at(d));
+      at += static_cast<double>(begin.at(d)) / all * part_of_columns;
+      part_of_columns *= static_cast<double>(extent.at(d)) / all;
     }
-    const double from = static_cast<double>(begin.empty() ? 0 : begin[0]) + part[3].get<double>() / inner,
-                 rows_here = part[4].get<double>() / inner;
+    const double from = static_cast<double>(begin.empty() ? 0 : begin[0]) + part.at(3).get<double>() / inner,
+                 rows_here = part.at(4).get<double>() / inner;
     const auto colour = hex_of(category_colour(static_cast<std::size_t>(rank)));
-    const std::string title = concat("rank ", rank, ": ", part[4].get<std::int64_t>(),
+    const std::string title = concat("rank ", rank, ": ", part.at(4).get<std::int64_t>(),
                                      " elements of the box from [", join(begin, ", "), "], ", times(extent));
     if (vector) {
       svg.rectangle(x0 + from / columns * kWidth, y0, rows_here / columns * kWidth, kHeight, colour, title);
@@ -109,7 +110,7 @@ std::string weights_picture(const Json& placement) {
   const Json &parameters = placement.at("parameters"), &stored = placement.at("stored");
   std::vector<std::vector<std::pair<int, Json>>> parts(parameters.size());
   for (std::size_t rank = 0; rank < stored.size(); ++rank) {
-    for (const Json& part : stored[rank])
+    for (const Json& part : stored.at(rank))
       parts.at(part.at(0).get<std::size_t>()).emplace_back(static_cast<int>(rank), part);
   }
   constexpr double kEach = 176, kDown = 92;
@@ -121,34 +122,38 @@ std::string weights_picture(const Json& placement) {
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t line = i / kInLine;
     const double x = kEach * static_cast<double>(i % kInLine), y = kDown * static_cast<double>(line);
-    const std::string name = parameters[i].at("name").get<std::string>();
-    const std::vector<std::int64_t> shape = list_of(parameters[i].at("shape"));
+    const std::string name = parameters.at(i).at("name").get<std::string>();
+    const std::vector<std::int64_t> shape = list_of(parameters.at(i).at("shape"));
     svg.text(x, y + 14, name.size() > 30 ? name.substr(0, 29) + "…" : name, "start", 10);
-    svg.text(x, y + 26, parameters[i].at("layout").get<std::string>(), "start", 9);
+    svg.text(x, y + 26, parameters.at(i).at("layout").get<std::string>(), "start", 9);
     draw_parameter(svg, x, y + 31, shape, parts[i]);
   }
   return svg.finish();
 }
 
-}  // namespace
-
-Figures mesh_figures(const RunRecord& run, const std::string& suffix) {
-  if (!run.placement.is_object()) return {};
-  Figures figures;
+void add_placement(const Json& placement, const std::string& suffix, Figures& figures) {
   figures.push_back(
-      {"fig-mesh-field" + suffix, field_picture(run.placement),
+      {"fig-mesh-field" + suffix, field_picture(placement),
        concat("The pieces of the input field, numbered by rank; pieces of other samples, channels or depths "
               "stand behind each other. ",
-              run.placement.at("ranks").get<int>(), " ranks: ", axes_of(run.placement), ".")});
-  if (!run.placement.at("stored").is_array()) return figures;
-  const std::size_t count = run.placement.at("parameters").size();
+              placement.at("ranks").get<int>(), " ranks: ", axes_of(placement), ".")});
+  if (!placement.at("stored").is_array()) return;
+  const std::size_t count = placement.at("parameters").size();
   figures.push_back(
-      {"fig-mesh-weights" + suffix, weights_picture(run.placement),
+      {"fig-mesh-weights" + suffix, weights_picture(placement),
        concat(
            "What each rank stores of each layer's weights, as rows by columns, in the rank's colour of the "
            "picture above; behind the shape how a step uses it along each mesh axis (R: whole, S(d): cut "
            "along d).",
            count > kMostParameters ? concat(" The first ", kMostParameters, " of ", count, ".") : "")});
+}
+
+}  // namespace
+
+Figures mesh_figures(const RunRecord& run, const std::string& suffix) {
+  Figures figures;
+  if (run.placement.is_object())
+    reading(run.path + "/placement.json", [&] { add_placement(run.placement, suffix, figures); });
   return figures;
 }
 

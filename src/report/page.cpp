@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output_place.h"
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/svg.h"
@@ -16,6 +17,7 @@ namespace jigsaw::inline report {
 
 namespace {
 
+constexpr const char* kBegin = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>";
 constexpr const char* kStyle =
     "body{font:15px/1.45 sans-serif;color:#222;max-width:1080px;margin:24px auto;padding:0 16px}"
     "h1{font-size:26px;margin:0}h2{font-size:19px;border-bottom:1px solid #ccc;margin-top:32px}"
@@ -43,7 +45,7 @@ class Page {
   void html(const std::string& text) { body_ += text; }
 
   std::string finish(const std::string& title) const {
-    return concat("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", escaped(title),
+    return concat(kBegin, escaped(title),
                   "</title>\n<meta name=\"viewport\" content=\"width=device-width\"><style>", kStyle,
                   "</style></head><body>\n<h1>", escaped(title), "</h1>\n", body_, "</body></html>\n");
   }
@@ -123,7 +125,10 @@ std::string report_page(const ReportOptions& options) {
     if (std::ranges::find(names, run.name) != names.end()) run.name = path;
     names.push_back(run.name);
   }
-  if (!options.scores.empty()) runs.front().scores = read_scores(options.scores);
+  if (!options.scores.empty()) {
+    runs.front().scores = read_scores(options.scores);
+    runs.front().scores_path = options.scores;
+  }
   Page page;
   page.html(overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
@@ -154,13 +159,12 @@ std::string report_page(const ReportOptions& options) {
   return page.finish(runs.size() == 1 ? runs.front().name : "Runs " + join(names, ", "));
 }
 
+bool is_report_page(const std::string& path) {
+  return begins_with(path, kBegin);
+}
+
 void write_report(const ReportOptions& options) {
-  const std::string page = report_page(options);
-  try {
-    write_text_atomically(options.output, page);
-  } catch (const FileError& error) {
-    throw ConfigError(concat("command line: --output: ", error.what()));
-  }
+  write_text_atomically(options.output, report_page(options));
 }
 
 }  // namespace jigsaw::inline report

@@ -16,7 +16,10 @@ struct ReportOptions {
 /// @throws ConfigError  for a folder that is no run's. @throws DataError  for files that are malformed.
 std::string report_page(const ReportOptions& options);
 
-/// The same written to `output`, whole or not at all. @throws ConfigError, DataError
+/// Whether a file begins as such a page does. @throws FileError  when it cannot be read.
+bool is_report_page(const std::string& path);
+
+/// The same written to `output`, whole or not at all. @throws FileError  when it cannot; as report_page().
 void write_report(const ReportOptions& options);
 
 }  // namespace jigsaw::inline report

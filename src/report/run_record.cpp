@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -26,18 +27,20 @@ bool is_there(const std::string& path) {
 
 Json read_json(const std::string& path) {
   if (!is_there(path)) return nullptr;
+  Json json;
   try {
-    return Json::parse(read_text(path, kMostRunText));
-  } catch (const Json::exception& error) {
-    throw DataError(concat(path, " is malformed: ", error.what()));
+    reading(path, [&] { json = Json::parse(read_text(path, kMostRunText)); });
   } catch (const FileError& error) {
     throw DataError(error.what());
   }
+  return json;
 }
 
 void add_line(RunRecord& run, const Json& line) {
   const Json kind = line.value("kind", Json());
-  if (kind == "valid" && line.contains("metrics") && line.at("metrics").is_object())
+  const auto leads = line.find("leads");
+  if (kind == "valid" && line.contains("metrics") && line.at("metrics").is_object() &&
+      (leads == line.end() || leads->is_object()))
     run.valid.push_back(line);
   if (kind == "train") {
     run.step.push_back(number_at(line, "step"));
@@ -100,6 +103,17 @@ std::int64_t RunRecord::first_step() const {
   return std::llround(number_at(summary, "first_step", 1));
 }
 
+void reading(const std::string& path, const std::function<void()>& work) {
+  const auto refuse = [&](const char* why) { throw DataError(concat(path, " is malformed: ", why)); };
+  try {
+    work();
+  } catch (const Json::exception& error) {
+    refuse(error.what());
+  } catch (const std::out_of_range&) {
+    refuse("a list in it is too short");
+  }
+}
+
 double number_at(const Json& object, const std::string& key, double otherwise) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
@@ -157,10 +171,11 @@ RunRecord read_run(const std::string& path) {
     }
   }
   // A summary of an earlier start is none of a run that has gone on.
-  if (run.over() && !run.step.empty() && run.summary.value("steps", 0.0) < run.step.back())
+  if (run.over() && !run.step.empty() && number_at(run.summary, "steps", 0) < run.step.back())
     run.summary = nullptr;
   run.examples = read_examples(path);
-  if (is_there(path + "/scores.json")) run.scores = read_scores(path + "/scores.json");
+  run.scores_path = path + "/scores.json";
+  if (is_there(run.scores_path)) run.scores = read_scores(run.scores_path);
   return run;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -21,7 +22,8 @@ struct RunRecord {
   std::int64_t foreign_lines = 0;  ///< of metrics.jsonl: whole, and no JSON objects
   std::string first_time, last_time;
   std::optional<Examples> examples;
-  Json scores = nullptr;  ///< as evaluate writes them
+  Json scores = nullptr;    ///< as evaluate writes them
+  std::string scores_path;  ///< where they stand
 
   bool over() const { return summary.is_object(); }
   /// Of the last start of a run that is over, whose seconds and bytes alone the summary holds.
@@ -32,6 +34,10 @@ struct RunRecord {
 /// passed over.
 /// @throws ConfigError  when the folder is no run's. @throws DataError  when a file in it is malformed.
 RunRecord read_run(const std::string& path);
+
+/// Does what takes a file of a run for what runs write. @throws DataError  that names the file when it is
+/// not.
+void reading(const std::string& path, const std::function<void()>& work);
 
 /// The number at `key` of an object; `otherwise` where there is none.
 double number_at(const Json& object, const std::string& key,

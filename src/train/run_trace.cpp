@@ -7,6 +7,7 @@
 #include "array/device_times.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/output_place.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/json.h"
@@ -18,6 +19,8 @@ namespace {
 
 /// Not of the first, which pays for what happens once.
 constexpr std::int64_t kSkipped = 1, kTraced = 3;
+
+constexpr const char* kBegin = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
 
 std::string microseconds(std::int64_t nanoseconds) {
   char text[40];
@@ -34,6 +37,11 @@ std::string args_of(const TraceEvent& event) {
   if (event.bytes > 0 || event.kind == TraceKind::kStart) args["bytes"] = event.bytes;
   if (of_call) args["call"] = event.number;
   return args.empty() ? "" : concat(R"(,"args":)", args.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void remove_file(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
 }
 
 /// @throws ConfigError  where `work` fails to write what --trace names.
@@ -79,8 +87,7 @@ RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(
     if (!options_.wanted())
       throw ConfigError("command line: --trace-steps is for --trace or --profile, and neither is there");
     steps_ = traced_steps(options_.steps, 1);
-    if (world_.rank() == 0 && !options_.file.empty())
-      write_trace(options_.file, [&] { const Replacement attempt(options_.file); });
+    check_place();
   });
   trace_ = std::make_shared<EventTrace>();
   lane_.emplace(trace_, "training");
@@ -88,13 +95,25 @@ RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(
   zero_ = trace_now();
 }
 
+void RunTrace::check_place() const {
+  if (world_.rank() != 0 || options_.file.empty()) return;
+  check_output_place("--trace", options_.file, "is no trace",
+                     [](const std::string& path) { return begins_with(path, kBegin); });
+  write_trace(options_.file, [&] { const Replacement attempt(options_.file); });
+}
+
 void RunTrace::begin(std::int64_t first_step) {
-  if (trace_) steps_ = traced_steps(options_.steps, first_step);
+  if (!trace_) return;
+  steps_ = traced_steps(options_.steps, first_step);
+  together(world_, [&] { check_place(); });
 }
 
 void RunTrace::at_step(std::int64_t step) {
-  if (!trace_ || steps_.everything) return;
-  const bool on = steps_.contain(step);
+  if (!trace_) return;
+  if (first_made_ == 0) first_made_ = step;
+  last_made_ = step;
+  const bool on = steps_.everything || steps_.contain(step);
+  traced_ = traced_ || on;
   if (on == trace_->recording()) return;
   trace_->record(on);
 }
@@ -104,7 +123,7 @@ std::string RunTrace::part(int rank) const {
 }
 
 /// Each rank beside the file, for what all hold together need not fit into one; then rank 0 joins the parts.
-void RunTrace::write(const Rank& rank) const {
+void RunTrace::write(const Rank& rank) const try {
   together(world_, [&] {
     std::vector<std::string> place;
     for (int axis = 0; axis < rank.mesh.shape().axes; ++axis)
@@ -117,20 +136,23 @@ void RunTrace::write(const Rank& rank) const {
   together(world_, [&] {
     if (world_.rank() == 0) write_trace(options_.file, [&] { join_parts(); });
   });
+} catch (...) {
+  remove_file(part(world_.rank()));
+  throw;
 }
 
 void RunTrace::join_parts() const {
+  check_place();  // what the run itself wrote since it began is no trace either
   Replacement trace(options_.file);
   std::int64_t end = 0;
   const auto add = [&](std::string_view text) {
     trace.file().write(std::as_bytes(std::span(text)), end);
     end += std::ssize(text);
   };
-  add("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  add(kBegin);
   for (int each = 0; each < world_.size(); ++each) {
     add(read_text(part(each), std::numeric_limits<std::int64_t>::max()));
-    std::error_code ignored;
-    std::filesystem::remove(part(each), ignored);
+    remove_file(part(each));
   }
   add(R"({"ph":"M","pid":0,"name":"process_sort_index","args":{"sort_index":0}}]})");
   add("\n");
@@ -141,6 +163,15 @@ void RunTrace::finish(const Rank& rank, const std::optional<Machine>& machine, L
   if (!trace_) return;
   trace_->record(false);
   if (rank.context.runtime() != nullptr) rank.context.state<DeviceTimes>().hand_over(rank.context, *trace_);
+  if (!traced_) {
+    const std::string made = first_made_ == last_made_ ? concat("step ", first_made_)
+                                                       : concat("steps ", first_made_, " to ", last_made_),
+                      asked = options_.steps.empty() ? concat("by default steps ", steps_.first, " to ",
+                                                              steps_.last, " of it are traced")
+                                                     : concat("--trace-steps asks for ", options_.steps);
+    log.warn(concat("nothing was traced: this start made ", made, ", and ", asked));
+    return;
+  }
   if (options_.profile) {
     const Profile profile = profile_of(trace_->events());
     const std::string text = to_text(profile, over_ranks(profile, world_), machine);
@@ -153,6 +184,10 @@ void RunTrace::finish(const Rank& rank, const std::optional<Machine>& machine, L
     log.info(concat("trace: ", options_.file, ", to be opened at https://ui.perfetto.dev",
                     trace_->dropped() > 0 ? concat("; ", trace_->dropped(), " events did not fit") : ""));
   }
+}
+
+void RunTrace::tell_no_steps(Log& log) const {
+  if (trace_) log.warn("nothing was traced, for no step was left to make");
 }
 
 std::string chrome_events(const EventTrace& trace, int rank, const std::string& process_name,

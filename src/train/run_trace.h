@@ -40,10 +40,13 @@ TracedSteps traced_steps(const std::string& text, std::int64_t first_step);
 /// thread that it traces. Where nobody asked for a trace every call does nothing.
 class RunTrace {
  public:
-  /// Collective. @throws ConfigError  when the file cannot be written, or the steps are none.
+  /// Collective. @throws ConfigError  when the file cannot be written or is no earlier trace, or the steps
+  /// are
+  ///                                 none.
   RunTrace(const TraceOptions& options, Communicator& world);
 
-  /// The run begins with this step.
+  /// The run begins with this step, and its own files are there, of which none becomes a trace. Collective.
+  /// @throws ConfigError
   void begin(std::int64_t first_step);
   /// Before each step.
   void at_step(std::int64_t step);
@@ -51,8 +54,12 @@ class RunTrace {
   ///
   /// @param machine  what the rank was measured to do, for shares of peaks.
   void finish(const Rank& rank, const std::optional<Machine>& machine, Log& log);
+  /// In place of both, where no step was left to make.
+  void tell_no_steps(Log& log) const;
 
  private:
+  /// By rank 0. @throws ConfigError
+  void check_place() const;
   void write(const Rank& rank) const;
   void join_parts() const;
   std::string part(int rank) const;
@@ -60,7 +67,9 @@ class RunTrace {
   TraceOptions options_;
   Communicator& world_;
   TracedSteps steps_;
-  std::int64_t zero_ = 0;  ///< when all ranks were here
+  std::int64_t first_made_ = 0, last_made_ = 0;  ///< steps of this start; 0: none
+  bool traced_ = false;                          ///< one of them
+  std::int64_t zero_ = 0;                        ///< when all ranks were here
   std::shared_ptr<EventTrace> trace_;
   std::optional<TracesFor> lane_;
 };

@@ -348,6 +348,7 @@ ExitCode Trainer::run_from(std::int64_t first) {
     checkpointer_->finish();  // what was begun before still stands
     throw;
   }
+  trace_.tell_no_steps(log_);
   if (!last_validation_) {
     log_.info(
         concat("nothing is left to do: its checkpoint is of step ", first - 1, ", train.steps is ", steps_));

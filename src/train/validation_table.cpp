@@ -24,6 +24,9 @@ struct Measure {
 constexpr std::array kMeasures = {Measure{"psnr", "PSNR dB", true}, Measure{"mean_dice", "mean Dice", true},
                                   Measure{"rmse", "RMSE", false}};
 
+/// Scores of what is no prediction, over the same points.
+constexpr std::array kReferences = {"persistence_rmse", "climatology_rmse", "input_psnr"};
+
 double number(const Json& scores, const std::string& key) {
   const auto found = scores.find(key);
   return found != scores.end() && found->is_number() ? found->get<double>() : kNone;
@@ -78,6 +81,9 @@ class Table {
     }
     lines[0] = title(false);
     append_groups(lines);
+    if (const auto count = std::ranges::count_if(rows_, not_finite); count > 0)
+      lines.push_back(
+          concat("  the predictions of ", count, count == 1 ? " row are" : " rows are", " not finite"));
     std::vector<Row> sorted = rows_;
     std::erase_if(sorted, [&](const Row& row) { return std::isnan(rank_of(row)); });
     std::ranges::stable_sort(sorted, {}, [&](const Row& row) { return rank_of(row); });
@@ -147,13 +153,27 @@ class Table {
     return painted(options_.terminal, colour, cell(value, 7, "%*.3f"));
   }
 
+  /// Of a row without a value. Where others have scores there are points.
+  static bool not_finite(const Row& row) {
+    return std::isnan(row.value) && std::ranges::any_of(kReferences, [&](const char* key) {
+             return !std::isnan(number(row.scores, key));
+           });
+  }
+  static const char* why_none(const Row& row) {
+    if (not_finite(row)) return "  its prediction is not finite";
+    const bool compared =
+        std::ranges::any_of(kReferences, [&](const char* key) { return row.scores.contains(key); });
+    return compared ? "  has no valid point in data.valid"
+                    : "  has no valid point in data.valid, or its prediction is not finite";
+  }
+
   void append(std::vector<std::string>& lines, const std::vector<Row>& rows) const {
     for (const Row& row : rows) {
       std::string line = "  " + padded(name_of(row), width_);
       if (options_.lead_hours > 0)
         line += formatted(" %4lld h", static_cast<long long>(row.lead + 1) * options_.lead_hours);
       if (std::isnan(row.value)) {
-        lines.push_back(line + "  has no valid point in data.valid");
+        lines.push_back(line + why_none(row));
         continue;
       }
       line += cell(row.value, 11) + " " + change(row.value, row.before);

@@ -215,6 +215,13 @@ TEST_F(PlanTest, MeasuresTheRanksThatWereStarted) {
   EXPECT_GT(measured.at("links")[0].at("bytes_per_second").get<double>(), 0);
   // And it is a machine for plans.
   EXPECT_EQ(plan("--ranks 4 --machine " + file).at("ranks"), 4);
+  const std::string config = folder_ / "config.json", before = read(config);
+  const Outcome onto = run(1, "plan --config " + config + " --ranks 2 --calibrate " + config);
+  EXPECT_EQ(onto.exit_code, 2) << onto.err;
+  ASSERT_EQ(onto.errors().size(), 1U) << onto.err;
+  EXPECT_NE(onto.errors()[0].find("is there already and holds no constants of a machine"), std::string::npos)
+      << onto.err;
+  EXPECT_EQ(read(config), before);
 }
 
 }  // namespace

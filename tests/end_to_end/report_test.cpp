@@ -124,6 +124,14 @@ TEST_F(Report, ThePageIsWrittenAtTheEndAndByTheCommand) {
     EXPECT_NE(both.find(figure), std::string::npos) << figure;
   }
   EXPECT_EQ(at_the_end.find("has not ended"), std::string::npos);
+  const std::string config = read(folder() / "config.json");
+  const Outcome onto = run(1, "report " + trained() + " --output " + (folder() / "config.json"));
+  EXPECT_EQ(onto.exit_code, 2);
+  ASSERT_EQ(onto.errors().size(), 1U) << onto.err;
+  EXPECT_NE(onto.errors()[0].find("is there already and is no page of report"), std::string::npos)
+      << onto.err;
+  EXPECT_EQ(read(folder() / "config.json"), config);
+  EXPECT_EQ(run(1, "report " + trained() + " --output " + (folder() / "both.html")).exit_code, 0);
   const Outcome none = run(1, "report " + (folder() / "data"));
   EXPECT_EQ(none.exit_code, 2);
   ASSERT_EQ(none.errors().size(), 1U) << none.err;

@@ -129,9 +129,44 @@ TEST_F(TraceTest, WhatCannotBeTracedIsRefusedAtOnce) {
   refused("--profile --trace-steps 2-5:0", "--trace-steps must be");
   refused("--trace /nowhere/trace.json", "--trace /nowhere/trace.json cannot be written");
   refused("--trace /dev/full", "it is a device, not a regular file");
+  refused("--trace " + folder_.path().string(), "it is a folder, not a regular file");
+  const std::string config = read(folder_ / "config.json");
+  refused("--trace " + (folder_ / "config.json"), "is there already and is no trace; name another file");
+  EXPECT_EQ(read(folder_ / "config.json"), config);
   const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   refused("--trace " + pipe, "it is a pipe, not a regular file");
+}
+
+/// What a run itself writes is no place for its trace, before it is there no more than afterwards.
+TEST_F(TraceTest, FilesOfTheRunStayAndSoDoTraces) {
+  const std::string one = arguments() + "--set 'mesh={}' --set output=" + (folder_ / "one") + " ",
+                    file = folder_ / "trace.json";
+  const Outcome into_folder = run(1, one + "--trace " + (folder_ / "one"));
+  EXPECT_EQ(into_folder.exit_code, 2);
+  ASSERT_EQ(into_folder.errors().size(), 1U) << into_folder.err;
+  EXPECT_NE(into_folder.errors()[0].find("it is a folder"), std::string::npos) << into_folder.err;
+  EXPECT_TRUE(metrics(folder_ / "one", "train").empty()) << "found before the first step";
+  ASSERT_EQ(run(1, one + "--trace " + file).exit_code, 0);
+  for (const char* name : {"metrics.jsonl", "summary.json", "checkpoints/latest"}) {
+    const std::string before = read(folder_ / "one/" + name);
+    const Outcome outcome = run(1, one + "--set train.steps=8 --trace " + (folder_ / "one/" + name));
+    EXPECT_EQ(outcome.exit_code, 2) << name;
+    EXPECT_EQ(read(folder_ / "one/" + name), before) << name;
+  }
+  // An earlier trace is replaced, unless there is none to take its place.
+  const std::string trace = read(file);
+  const Outcome none = run(1, one + "--trace " + file);
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  EXPECT_NE(none.err.find("nothing was traced, for no step was left to make"), std::string::npos) << none.err;
+  const Outcome beyond = run(1, one + "--set train.steps=8 --trace-steps 900 --trace " + file);
+  EXPECT_EQ(beyond.exit_code, 0) << beyond.err;
+  EXPECT_NE(beyond.err.find("this start made steps 7 to 8, and --trace-steps asks for 900"),
+            std::string::npos)
+      << beyond.err;
+  EXPECT_EQ(read(file), trace);
+  ASSERT_EQ(run(1, one + "--set train.steps=10 --trace " + file).exit_code, 0);
+  EXPECT_NE(read(file), trace);
 }
 
 /// A file of that name keeps what it has until the trace is whole, and what a link leads to for good.

@@ -326,6 +326,37 @@ TEST(ReportPage, RefusesWhatIsNoRun) {
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
 }
 
+/// JSON, and not what a run writes: one sentence that names the file.
+TEST(ReportPage, MalformedFilesAreNamed) {
+  const std::pair<const char*, std::vector<const char*>> kMalformed[] = {
+      {"summary.json",
+       {R"({"steps":3,"ranks":[{"rank":"a"}]})", R"({"steps":3,"ranks":3})",
+        R"({"steps":3,"ranks":[{"sent_bytes":3}, 1]})"}},
+      {"placement.json",
+       {R"({"layers":3})", R"({"ranks":1,"axes":[],"space":[],"field":[],"stored":null})",
+        R"({"ranks":1,"axes":[],"space":[4,4],"field":[[]],"stored":null})",
+        R"({"ranks":1,"axes":[],"space":[4,4],"field":[[[0],[1]]],"stored":null})",
+        R"({"ranks":1,"axes":[],"space":[4],"field":[],"parameters":[],"stored":[[[7,[],[],0,1]]]})"}},
+      {"scores.json",
+       {R"({"lead_hours":[6],"scores":{"t2m":{"all":{},"units":3}}})",
+        R"({"lead_hours":[6],"scores":{},"spectra":{"t2m":{"forecast":[],"truth":[]}}})"}}};
+  for (const auto& [name, texts] : kMalformed) {
+    for (const char* text : texts) {
+      const WrittenRun run;
+      put_text(run.path + "/" + name, text);
+      const std::string error = testing::error_of<DataError>([&] { report_page({{run.path}, "", "", ""}); });
+      EXPECT_TRUE(error.starts_with(run.path + "/" + name + " is malformed: ")) << text << ": " << error;
+    }
+  }
+  // Of metrics.jsonl such lines are passed over.
+  const WrittenRun run;
+  put_text(run.path + "/metrics.jsonl",
+           text_of(run.path + "/metrics.jsonl") +
+               "\n{\"kind\":\"valid\",\"metrics\":{\"x_.\":{\"rmse\":1}},\"leads\":[3]}\n"
+               "{\"kind\":\"valid\",\"metrics\":{\"x_.\":{\"rmse\":1}},\"leads\":{\"a\":{}}}\n");
+  EXPECT_NE(report_page({{run.path}, "", "", ""}).find("fig-loss"), std::string::npos);
+}
+
 /// Pipes whose other end nobody opens: to open one would wait for ever.
 TEST(ReportPage, PipesAreRefusedAndNotWaitedFor) {
   for (const char* name : {"metrics.jsonl", "config.json", "summary.json", "placement.json", "scores.json",

@@ -55,6 +55,21 @@ TEST(ValidationTable, AVariableWithoutPointsSaysSo) {
   EXPECT_EQ(lines[1], "  sst         6 h  has no valid point in data.valid");
 }
 
+/// Points that persistence has are there, and what is wrong is the model.
+TEST(ValidationTable, APredictionThatIsNotFiniteIsNotBlamedOnTheData) {
+  EXPECT_EQ(table_of({0.5, {{{"t2m", score(NAN, 4)}}}}, nullptr, forecasts())[1],
+            "  t2m [K]     6 h  its prediction is not finite");
+  const Json alone = {{"rmse", NAN}};
+  EXPECT_EQ(table_of({0.5, {{{"y", alone}}}}, nullptr, {})[1],
+            "  y         has no valid point in data.valid, or its prediction is not finite");
+  ValidationResult many{0.5, {Json::object()}};
+  for (int level = 1; level <= 30; ++level)
+    many.leads[0][concat("z_", level)] = score(level < 3 ? NAN : 1, 2);
+  const Lines lines = table_of(many, nullptr, forecasts());
+  EXPECT_NE(std::ranges::find(lines, "  the predictions of 2 rows are not finite"), lines.end())
+      << join(lines, "\n");
+}
+
 /// 69 channels at four leads: groups, the worst and the best, on a screen of 80 columns.
 TEST(ValidationTable, StaysReadableWithSixtyNineChannels) {
   ValidationResult now{0.5, {}};

@@ -10,6 +10,7 @@
 
 #include "array/host_view.h"
 #include "base/file.h"
+#include "base/output_place.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "comm/self/self.h"
@@ -203,6 +204,10 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
   }
   if (tensors.empty())
     throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds no tensors \"", group, "/…\""));
+  check_output_place("--output", output, "is no safetensors file", [](const std::string& path) {
+    read_safetensors_header(path);
+    return true;
+  });
   const auto self = make_self_communicator(context);
   const std::string header = header_of(tensors, group.size() + 1, checkpoint.stored.manifest.extra);
   Replacement replacement(output);

@@ -30,7 +30,7 @@ SafetensorsHeader read_safetensors_header(const std::string& path);
 /// Writes the tensors "<group>/<name>" of a checkpoint as whole tensors "<name>", atomically, and the run's
 /// statistics as the metadata "jigsaw.statistics". No more than rows of about 64 MiB are held at a time.
 /// @return  how many tensors.
-/// @throws CheckpointError, FileError
+/// @throws ConfigError  when `output` is there and no safetensors file. @throws CheckpointError, FileError
 int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& group, const std::string& output,
                        Context& context);
 

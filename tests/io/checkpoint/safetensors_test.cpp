@@ -13,6 +13,7 @@
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "io/checkpoint/checkpoint_cases.h"
+#include "support/error_of.h"
 #include "support/quoted.h"
 #include "support/source_dir.h"
 #include "support/temporary_folder.h"
@@ -235,6 +236,15 @@ TEST_F(Safetensors, ExportReplacesOnlyRegularFiles) {
   EXPECT_THROW(export_safetensors(checkpoint, "parameters", "/dev/full", context_), FileError);
   EXPECT_THROW(export_safetensors(checkpoint, "parameters", temporary_.path(), context_), FileError);
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  for (const std::string& file : {checkpoint.path + "/rank_0000.h5", folder_ + "/latest"}) {
+    const std::string before = text_of(file);
+    const std::string error =
+        testing::error_of<ConfigError>([&] { export_safetensors(checkpoint, "parameters", file, context_); });
+    EXPECT_NE(error.find("is there already and is no safetensors file"), std::string::npos) << error;
+    EXPECT_EQ(text_of(file), before);
+  }
+  export_safetensors(checkpoint, "parameters", file_, context_);
+  export_safetensors(checkpoint, "parameters", file_, context_);
 }
 
 TEST_F(Safetensors, InspectionShowsNamesWithoutTheirEscapes) {

@@ -1,0 +1,21 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace jigsaw::inline base {
+
+/// A file that an option names for output is new, or takes the place of an earlier one of its kind: of other
+/// files that are there none is replaced. Links are, and what they lead to stays.
+///
+/// @param option    "--trace", for the message.
+/// @param is_not    what is said of another file: "is no trace".
+/// @param is_alike  whether the file at the path is of this kind; an Error says that it is not.
+/// @throws ConfigError
+void check_output_place(const std::string& option, const std::string& path, const std::string& is_not,
+                        const std::function<bool(const std::string& path)>& is_alike);
+
+/// Whether a file begins with this text. @throws FileError  when it cannot be read.
+bool begins_with(const std::string& path, std::string_view text);
+
+}  // namespace jigsaw::inline base
