@@ -47,15 +47,18 @@ std::vector<double> sampled_values(FileSet& files, const Field& field, Time time
   return values;
 }
 
-/// Spread over all, each at another step of the day: a region has no sunshine at night.
+/// Spread over all, and over the hours of the day: a region has no sunshine at night.
 std::vector<Time> sampled_times(const std::vector<Time>& times) {
-  constexpr std::size_t kTimes = 12;
+  // The seventh, fourteenth, … of 24 steps: of 2, 4 or 8 that make a day each is among them.
+  constexpr std::size_t kTimes = 12, kBlock = 24, kOffset = 7;
   if (times.empty()) return {};
   const std::size_t last = times.size() - 1;
-  std::vector<Time> sampled;
-  for (std::size_t k = 0; k < kTimes; ++k)
-    sampled.push_back(times[std::min(k * (times.size() / kTimes) + k, last)]);
-  sampled.push_back(times[last]);
+  std::vector<Time> sampled = {times[last]};
+  for (std::size_t k = 0; k < kTimes; ++k) {
+    const std::size_t block = k * times.size() / kTimes / kBlock;
+    sampled.push_back(times[std::min(block * kBlock + k * kOffset % kBlock, last)]);
+  }
+  std::ranges::sort(sampled);
   sampled.erase(std::unique(sampled.begin(), sampled.end()), sampled.end());
   return sampled;
 }
