@@ -113,10 +113,10 @@ bool is_flat(FileSet& files, const VariableSummary& variable) {
 }
 
 /// The times that most fields have.
-std::vector<Time> usual_times(const std::vector<VariableSummary>& catalogue) {
+std::vector<Time> usual_times(const std::vector<VariableSummary>& variables) {
   std::map<std::vector<Time>, std::size_t> fields;
-  for (const VariableSummary& variable : catalogue)
-    if (variable.times.size() > 1) fields[variable.times] += std::max<std::size_t>(1, variable.levels.size());
+  for (const VariableSummary& variable : variables)
+    fields[variable.times] += std::max<std::size_t>(1, variable.levels.size());
   const auto most = std::max_element(fields.begin(), fields.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == fields.end() ? std::vector<Time>() : most->first;
@@ -124,8 +124,7 @@ std::vector<Time> usual_times(const std::vector<VariableSummary>& catalogue) {
 
 class FieldChoice {
  public:
-  FieldChoice(FileSet& files, std::vector<Time> usual, std::vector<std::string>& notices)
-      : files_(files), usual_(std::move(usual)), notices_(notices) {}
+  FieldChoice(FileSet& files, std::vector<std::string>& notices) : files_(files), notices_(notices) {}
 
   /// A variable that training would refuse is left out, and told.
   void add(const VariableSummary& variable) {
@@ -141,7 +140,18 @@ class FieldChoice {
       refuse(error.what());
     }
   }
-  const FirstFields& fields() const { return fields_; }
+  /// Of what changes in time, variables of other times than most have are left out.
+  FirstFields fields() const {
+    FirstFields fields = fields_;
+    const std::vector<Time> usual = usual_times(fields.predicted);
+    const auto others = std::ranges::stable_partition(
+        fields.predicted, [&](const VariableSummary& variable) { return variable.times == usual; });
+    for (const VariableSummary& variable : others) fields.other_times.push_back(variable.name);
+    fields.predicted.erase(others.begin(), others.end());
+    std::ranges::sort(fields.constant);
+    std::ranges::sort(fields.flat);
+    return fields;
+  }
   const std::string& first_reason() const { return first_reason_; }
 
  private:
@@ -156,7 +166,7 @@ class FieldChoice {
   void add_constant(const VariableSummary& variable) {
     if (!variable.levels.empty()) {
       notices_.push_back(concat("left out: ", variable.name,
-                                " has levels and no times; data.static takes it ",
+                                " has levels and at most one time; data.static takes it ",
                                 "where its levels are named"));
       return;
     }
@@ -169,7 +179,7 @@ class FieldChoice {
     files_.select(field, true);
     switch (change_of(files_, field)) {
       case Change::kSome:
-        add_predicted(variable);
+        fields_.predicted.push_back(variable);
         break;
       case Change::kMissing:
         refuse(
@@ -208,19 +218,10 @@ class FieldChoice {
     }
     if (levels.empty()) return;
     variable.levels = std::move(levels);
-    add_predicted(variable);
-  }
-
-  void add_predicted(const VariableSummary& variable) {
-    if (variable.times == usual_) {
-      fields_.predicted.push_back(variable);
-    } else {
-      fields_.other_times.push_back(variable.name);
-    }
+    fields_.predicted.push_back(variable);
   }
 
   FileSet& files_;
-  std::vector<Time> usual_;
   std::vector<std::string>& notices_;
   FirstFields fields_;
   std::string first_reason_;
@@ -232,13 +233,12 @@ FirstFields first_fields(FileSet& files, const std::string& path, const std::set
                          std::vector<std::string>& notices) {
   std::vector<VariableSummary> catalogue = files.catalogue();
   std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
-  FieldChoice choice(files, usual_times(catalogue), notices);
+  FieldChoice choice(files, notices);
   // Those that are predicted say which grid it is.
   std::ranges::stable_partition(catalogue,
                                 [](const VariableSummary& variable) { return variable.times.size() > 1; });
   for (const VariableSummary& variable : catalogue) choice.add(variable);
-  FirstFields fields = choice.fields();
-  std::ranges::sort(fields.constant);
+  const FirstFields fields = choice.fields();
   if (fields.predicted.empty()) {
     throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
                                                   : choice.first_reason());

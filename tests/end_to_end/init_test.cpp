@@ -457,6 +457,11 @@ TEST_F(InitTest, SaysWhyFieldsAreNone) {
   { FieldFile(folder_ / "cut.nc", FieldFile::steps(40, 0, 12)).field("t2m", wave); }
   fs::resize_file(folder_ / "cut.nc", fs::file_size(folder_ / "cut.nc") / 2);
   expect_error(init("--data " + quoted(folder_ / "cut.nc")), 3, "cannot read " + folder_ / "cut.nc");
+  {
+    FieldFile file(folder_ / "long.nc", FieldFile::steps(40, 0, 12));
+    file.file().text(file.field("t2m", wave), "long_name", std::string(5000, 'x'));
+  }
+  expect_error(init("--data " + quoted(folder_ / "long.nc")), 3, "the attribute long_name of t2m in ");
   // One time.
   { FieldFile(folder_ / "one.nc", {0}).field("t2m", wave); }
   expect_error(init("--data " + quoted(folder_ / "one.nc")), 3,
