@@ -47,15 +47,18 @@ std::vector<double> sampled_values(FileSet& files, const Field& field, Time time
   return values;
 }
 
-/// Spread over all, each at another step of the day: a region has no sunshine at night.
+/// Spread over all, and over the hours of the day: a region has no sunshine at night.
 std::vector<Time> sampled_times(const std::vector<Time>& times) {
-  constexpr std::size_t kTimes = 12;
+  // The seventh, fourteenth, … of 24 steps: of 2, 4 or 8 that make a day each is among them.
+  constexpr std::size_t kTimes = 12, kBlock = 24, kOffset = 7;
   if (times.empty()) return {};
   const std::size_t last = times.size() - 1;
-  std::vector<Time> sampled;
-  for (std::size_t k = 0; k < kTimes; ++k)
-    sampled.push_back(times[std::min(k * (times.size() / kTimes) + k, last)]);
-  sampled.push_back(times[last]);
+  std::vector<Time> sampled = {times[last]};
+  for (std::size_t k = 0; k < kTimes; ++k) {
+    const std::size_t block = k * times.size() / kTimes / kBlock;
+    sampled.push_back(times[std::min(block * kBlock + k * kOffset % kBlock, last)]);
+  }
+  std::ranges::sort(sampled);
   sampled.erase(std::unique(sampled.begin(), sampled.end()), sampled.end());
   return sampled;
 }
@@ -110,10 +113,10 @@ bool is_flat(FileSet& files, const VariableSummary& variable) {
 }
 
 /// The times that most fields have.
-std::vector<Time> usual_times(const std::vector<VariableSummary>& catalogue) {
+std::vector<Time> usual_times(const std::vector<VariableSummary>& variables) {
   std::map<std::vector<Time>, std::size_t> fields;
-  for (const VariableSummary& variable : catalogue)
-    if (variable.times.size() > 1) fields[variable.times] += std::max<std::size_t>(1, variable.levels.size());
+  for (const VariableSummary& variable : variables)
+    fields[variable.times] += std::max<std::size_t>(1, variable.levels.size());
   const auto most = std::max_element(fields.begin(), fields.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == fields.end() ? std::vector<Time>() : most->first;
@@ -121,8 +124,7 @@ std::vector<Time> usual_times(const std::vector<VariableSummary>& catalogue) {
 
 class FieldChoice {
  public:
-  FieldChoice(FileSet& files, std::vector<Time> usual, std::vector<std::string>& notices)
-      : files_(files), usual_(std::move(usual)), notices_(notices) {}
+  FieldChoice(FileSet& files, std::vector<std::string>& notices) : files_(files), notices_(notices) {}
 
   /// A variable that training would refuse is left out, and told.
   void add(const VariableSummary& variable) {
@@ -138,7 +140,18 @@ class FieldChoice {
       refuse(error.what());
     }
   }
-  const FirstFields& fields() const { return fields_; }
+  /// Of what changes in time, variables of other times than most have are left out.
+  FirstFields fields() const {
+    FirstFields fields = fields_;
+    const std::vector<Time> usual = usual_times(fields.predicted);
+    const auto others = std::ranges::stable_partition(
+        fields.predicted, [&](const VariableSummary& variable) { return variable.times == usual; });
+    for (const VariableSummary& variable : others) fields.other_times.push_back(variable.name);
+    fields.predicted.erase(others.begin(), others.end());
+    std::ranges::sort(fields.constant);
+    std::ranges::sort(fields.flat);
+    return fields;
+  }
   const std::string& first_reason() const { return first_reason_; }
 
  private:
@@ -153,7 +166,7 @@ class FieldChoice {
   void add_constant(const VariableSummary& variable) {
     if (!variable.levels.empty()) {
       notices_.push_back(concat("left out: ", variable.name,
-                                " has levels and no times; data.static takes it ",
+                                " has levels and at most one time; data.static takes it ",
                                 "where its levels are named"));
       return;
     }
@@ -166,7 +179,7 @@ class FieldChoice {
     files_.select(field, true);
     switch (change_of(files_, field)) {
       case Change::kSome:
-        add_predicted(variable);
+        fields_.predicted.push_back(variable);
         break;
       case Change::kMissing:
         refuse(
@@ -205,19 +218,10 @@ class FieldChoice {
     }
     if (levels.empty()) return;
     variable.levels = std::move(levels);
-    add_predicted(variable);
-  }
-
-  void add_predicted(const VariableSummary& variable) {
-    if (variable.times == usual_) {
-      fields_.predicted.push_back(variable);
-    } else {
-      fields_.other_times.push_back(variable.name);
-    }
+    fields_.predicted.push_back(variable);
   }
 
   FileSet& files_;
-  std::vector<Time> usual_;
   std::vector<std::string>& notices_;
   FirstFields fields_;
   std::string first_reason_;
@@ -229,13 +233,12 @@ FirstFields first_fields(FileSet& files, const std::string& path, const std::set
                          std::vector<std::string>& notices) {
   std::vector<VariableSummary> catalogue = files.catalogue();
   std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
-  FieldChoice choice(files, usual_times(catalogue), notices);
+  FieldChoice choice(files, notices);
   // Those that are predicted say which grid it is.
   std::ranges::stable_partition(catalogue,
                                 [](const VariableSummary& variable) { return variable.times.size() > 1; });
   for (const VariableSummary& variable : catalogue) choice.add(variable);
-  FirstFields fields = choice.fields();
-  std::ranges::sort(fields.constant);
+  const FirstFields fields = choice.fields();
   if (fields.predicted.empty()) {
     throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
                                                   : choice.first_reason());

@@ -60,7 +60,7 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   const Shape space = files.grid().shape();
   const std::vector<Time> times = times_of(files, fields.predicted);
   const Calendar calendar = files.calendar();
-  const auto [input_hours, lead, hours, train, valid] =
+  const auto [input_hours, lead, hours, even, train, valid] =
       first_periods(times, concat(first.name, " in ", paths.front()), calendar, notices);
 
   std::vector<std::string> predicted, meanings, forcings;
@@ -91,7 +91,8 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
     data.add("member", concat(*member.number), "of the ensemble; \"all\": each is a series of samples");
   }
   data.add("input_hours", concat("[", join(input_hours, ", "), "]"),
-           concat("hours that the model sees; the files have a field every ", hours, " h"));
+           concat("hours that the model sees; the files have a field ", even ? "" : "mostly ", "every ",
+                  hours, " h"));
   data.add("lead_hours", concat(lead), "hours ahead that it predicts");
   data.add("predict", quoted("increment"), "the change since hour 0; or \"state\"");
   data.add("train", period_text(train, calendar),

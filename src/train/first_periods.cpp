@@ -124,7 +124,7 @@ FirstPeriods first_periods(const std::vector<Time>& times, const std::string& wh
           split_periods(times, windows, hours * kHour, (hours - input_hours.front()) * kHour);
       if (!periods) continue;
       most = windows.size();
-      best = FirstPeriods{input_hours, lead, usual / kHour, periods->first, periods->second};
+      best = FirstPeriods{input_hours, lead, usual / kHour, steps.even(), periods->first, periods->second};
     }
   }
   if (!best) refuse_times(times, steps, what, calendar);

@@ -11,6 +11,7 @@ struct FirstPeriods {
   std::vector<int> input_hours;
   int lead_hours = 0;
   Time step_hours = 0;  ///< the usual one between times
+  bool even = true;     ///< and the only one
   Period train, valid;  ///< so far apart that no window reaches into both
 };
 

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
 #include <sstream>
 
 #include "end_to_end/command.h"
@@ -34,10 +37,21 @@ class InitTest : public ::testing::Test {
     for (const std::string& part : parts)
       EXPECT_NE(text().find(part), std::string::npos) << part << " in\n" << text();
   }
+  /// Writes it anew.
+  Outcome init(const std::string& arguments) {
+    fs::remove(folder_ / "first.json");
+    const Outcome outcome = run(1, "init --output " + quoted(folder_ / "first.json") + " " + arguments);
+    warnings_ = outcome.err;
+    return outcome;
+  }
+  /// Of the last init().
+  void expect_warnings(const std::vector<std::string>& parts) const {
+    for (const std::string& part : parts)
+      EXPECT_NE(warnings_.find(part), std::string::npos) << part << " in\n" << warnings_;
+  }
   /// Writes it, opens all that it names, and trains for a moment.
   void expect_runs(const std::string& arguments, const std::string& steps) {
-    fs::remove(folder_ / "first.json");
-    expect_ok(run(1, "init --output " + quoted(folder_ / "first.json") + " " + arguments));
+    expect_ok(init(arguments));
     const std::string config = "--config " + quoted(folder_ / "first.json");
     expect_ok(run(2, "check " + config));
     fs::remove_all(folder_ / "run");
@@ -49,6 +63,7 @@ class InitTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
+  std::string warnings_;
 };
 
 TEST_F(InitTest, WritesForecastsThatRun) {
@@ -252,6 +267,238 @@ TEST_F(InitTest, RefusesWhatItCannotWrite) {
   expect_error(
       run(1, "init --data " + quoted(folder_ / "months.nc") + " --output " + quoted(folder_ / "other.json")),
       3, "months since 2020-01-01");
+}
+
+/// A file of fields by time, row and column.
+class FieldFile {
+ public:
+  using Value = std::function<double(std::size_t time, std::size_t row, std::size_t column)>;
+
+  FieldFile(const std::string& path, const std::vector<double>& hours, std::size_t rows = 8,
+            std::size_t columns = 12)
+      : file_(path), times_(hours.size()), rows_(rows), columns_(columns) {
+    if (!hours.empty()) coordinate("time", hours, "hours since 2020-01-01");
+    coordinate("latitude", steps(rows, 60, -0.5), "degrees_north");
+    coordinate("longitude", steps(columns, 0, 0.5), "degrees_east");
+  }
+  testing::NetcdfWriter& file() { return file_; }
+  int dimension(const std::string& name) const { return dimensions_.at(name); }
+  int coordinate(const std::string& name, const std::vector<double>& values, const std::string& units) {
+    const int dimension = dimensions_[name] = file_.dimension(name, values.size());
+    const int id = file_.variable(name, NC_DOUBLE, {dimension});
+    file_.text(id, "units", units);
+    file_.put(id, values);
+    return dimension;
+  }
+  /// @param levels  names a dimension of so many entries, each with these values, unless it is "".
+  int field(const std::string& name, const Value& value, const std::string& levels = "",
+            std::size_t count = 1) {
+    std::vector<int> dimensions = {dimension("time"), dimension("latitude"), dimension("longitude")};
+    if (!levels.empty()) dimensions.insert(dimensions.begin() + 1, dimension(levels));
+    return put(name, dimensions, times_, count, value);
+  }
+  int constant(const std::string& name, const Value& value) {
+    return put(name, {dimension("latitude"), dimension("longitude")}, 1, 1, value);
+  }
+  static std::vector<double> steps(std::size_t count, double first, double step) {
+    std::vector<double> values;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(first + static_cast<double>(i) * step);
+    return values;
+  }
+
+ private:
+  int put(const std::string& name, const std::vector<int>& dimensions, std::size_t times, std::size_t levels,
+          const Value& value) {
+    const int id = file_.variable(name, NC_FLOAT, dimensions);
+    std::vector<double> values;
+    for (std::size_t t = 0; t < times * levels; ++t)
+      for (std::size_t i = 0; i < rows_; ++i)
+        for (std::size_t j = 0; j < columns_; ++j) values.push_back(value(t, i, j));
+    file_.put(id, values);
+    return id;
+  }
+
+  testing::NetcdfWriter file_;
+  std::size_t times_, rows_, columns_;
+  std::map<std::string, int> dimensions_;
+};
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+double wave(std::size_t time, std::size_t row, std::size_t column) {
+  return std::sin(0.9 * static_cast<double>(time) + 0.5 * static_cast<double>(row) +
+                  0.3 * static_cast<double>(column));
+}
+
+TEST_F(InitTest, LooksAtTheWholeGridAndAllOfTheDay) {
+  {
+    FieldFile file(folder_ / "fields.nc", FieldFile::steps(41, 0, 6), 80, 80);
+    const auto in_the_corner = [](std::size_t i, std::size_t j) { return i < 66 && j < 66; };
+    const auto beyond = [&](double in_it) -> FieldFile::Value {
+      return [=](std::size_t t, std::size_t i, std::size_t j) {
+        return in_the_corner(i, j) ? in_it : wave(t, i, j);
+      };
+    };
+    file.field("tos", beyond(kMissing));
+    file.field("sd", beyond(0));
+    // Dark at the first, the middle and the last time.
+    file.field("light", [](auto t, auto i, auto j) { return t % 4 == 0 ? 0 : wave(t, i, j); });
+    file.field("late", [](auto t, auto i, auto j) { return t == 0 ? kMissing : wave(t, i, j); });
+    file.field("lsm", [](auto /*t*/, auto i, auto j) { return wave(0, i, j); });
+    file.field("nothing", [](auto...) { return 0.0; });
+    file.field("absent", [](auto...) { return kMissing; });
+  }
+  expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.3");
+  expect_text({R"("variables": ["late", "light", "sd", "tos"])", R"("static": ["lsm"])",
+               "the same everywhere: nothing"});
+  expect_warnings(
+      {"warning: lsm does not change at the ", "it is taken as constant (data.static); name it in ",
+       "warning: nothing does not change at the ", "is the same everywhere: it is left out; ",
+       "warning: left out: absent in " + folder_ / "fields.nc" + " is missing everywhere at the "});
+}
+
+TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
+  {
+    FieldFile file(folder_ / "fields.nc", FieldFile::steps(40, 0, 12));
+    file.coordinate("level", {500, 850}, "hPa");
+    file.field("t2m", wave);
+    file.constant("orography", wave);
+    const auto of_points = [&](const char* name, int dimension) {
+      return file.file().variable(name, NC_FLOAT,
+                                  {dimension, file.dimension("latitude"), file.dimension("longitude")});
+    };
+    std::vector<double> basins;
+    for (int i = 0; i < 3 * 96; ++i) basins.push_back(i % 5);
+    file.file().put(of_points("basin", file.file().dimension("region", 3)), basins);
+    of_points("void", file.file().dimension("none", NC_UNLIMITED));
+    file.field(
+        "t", [](auto t, auto i, auto j) { return t % 2 == 1 ? kMissing : wave(t, i, j); }, "level", 2);
+    file.file().text(file.field("odd", wave), "scale_factor", "two");
+  }
+  expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
+  expect_text({R"("variables": [{"name": "t", "levels": [500]}, "t2m"])", R"("static": ["orography"])"});
+  const std::string in = " in " + folder_ / "fields.nc";
+  expect_warnings({"left out: basin" + in + " cannot be used: its dimension region has 3 entries",
+                   "left out: void" + in + " cannot be used: its dimension none has 0 entries",
+                   "left out: t" + in + " is missing everywhere at the ", " looked at on the level 850\n",
+                   "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\""});
+}
+
+/// CMIP's ocean: rows and columns without coordinates, latitudes and longitudes of points and of their cells'
+/// corners.
+TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
+  {
+    testing::NetcdfWriter file(folder_ / "ocean.nc");
+    const int time = file.dimension("time", 40), j = file.dimension("j", 8), i = file.dimension("i", 12),
+              corner = file.dimension("vertices", 4), times = file.variable("time", NC_DOUBLE, {time});
+    file.text(times, "units", "hours since 2020-01-01");
+    file.put(times, FieldFile::steps(40, 0, 12));
+    for (const auto& [name, units] :
+         {std::pair{"latitude"s, "degrees_north"s}, std::pair{"longitude"s, "degrees_east"s}}) {
+      const int points = file.variable(name, NC_DOUBLE, {j, i}),
+                corners = file.variable("vertices_" + name, NC_DOUBLE, {j, i, corner});
+      file.text(points, "units", units);
+      file.text(points, "bounds", "vertices_" + name);
+      file.put(points, FieldFile::steps(96, 10, 0.25));
+      file.put(corners, FieldFile::steps(4 * 96, 10, 0.0625));
+    }
+    std::vector<double> values;
+    for (std::size_t t = 0; t < 40; ++t)
+      for (std::size_t point = 0; point < 96; ++point) values.push_back(wave(t, point / 12, point % 12));
+    file.put(file.variable("tos", NC_FLOAT, {time, j, i}), values);
+  }
+  expect_runs("--data " + quoted(folder_ / "ocean.nc"), "0.2");
+  expect_text({R"("variables": ["tos"])"});
+  EXPECT_EQ(text().find("static"), std::string::npos) << text();
+}
+
+TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
+  const auto write = [&](const std::string& name, const std::vector<double>& hours) {
+    FieldFile file(folder_ / name, hours);
+    file.field("t2m", wave);
+    return "--data " + quoted(folder_ / name);
+  };
+  // Two years of months, each at its first day.
+  std::vector<double> months;
+  double day = 0;
+  for (const int days :
+       {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}) {
+    months.push_back(24 * day);
+    day += days;
+  }
+  expect_runs(write("months.nc", months), "1");
+  expect_text({R"("input_hours": [0])", R"("lead_hours": 744)"});
+  expect_warnings({"the times of t2m in " + folder_ / "months.nc" +
+                   " are 28 to 31 days apart, not evenly spaced: 13 of 24 begin a sample"});
+  // A field is lost.
+  std::vector<double> hours = FieldFile::steps(40, 0, 6);
+  hours.erase(hours.begin() + 20);
+  expect_runs(write("gap.nc", hours), "0.3");
+  expect_text({R"("input_hours": [-6, 0])", R"("lead_hours": 6)"});
+  expect_warnings({" are 6 to 12 h apart, not evenly spaced: 35 of 39 begin a sample"});
+  expect_error(init(write("doubled.nc", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})), 3,
+               "doubled.nc has 10 times that are 1 to 256 h apart");
+  expect_error(init(write("short.nc", {0, 6})), 3, "the files hold 2 times");
+  EXPECT_FALSE(fs::exists(folder_ / "first.json"));
+}
+
+TEST_F(InitTest, SaysWhyFieldsAreNone) {
+  // A codec that is not read.
+  const fs::path store = folder_ / "codec.zarr";
+  fs::copy(testing::source_dir() + "/tests/io/fixtures/xarray.zarr", store, fs::copy_options::recursive);
+  for (const char* name : {"zarr.json", "t2m/zarr.json"}) {
+    std::string metadata = read(store / name);
+    for (std::size_t at = 0; (at = metadata.find("\"zstd\"", at)) != std::string::npos;)
+      metadata.replace(at, 6, "\"pcodec\"");
+    folder_.write("codec.zarr/"s + name, metadata);
+  }
+  expect_error(init("--data " + quoted(store)), 3, "pcodec");
+  // What cannot be opened is no image.
+  { FieldFile(folder_ / "cut.nc", FieldFile::steps(40, 0, 12)).field("t2m", wave); }
+  fs::resize_file(folder_ / "cut.nc", fs::file_size(folder_ / "cut.nc") / 2);
+  expect_error(init("--data " + quoted(folder_ / "cut.nc")), 3, "cannot read " + folder_ / "cut.nc");
+  {
+    FieldFile file(folder_ / "long.nc", FieldFile::steps(40, 0, 12));
+    file.file().text(file.field("t2m", wave), "long_name", std::string(5000, 'x'));
+  }
+  expect_error(init("--data " + quoted(folder_ / "long.nc")), 3, "the attribute long_name of t2m in ");
+  // One time.
+  { FieldFile(folder_ / "one.nc", {0}).field("t2m", wave); }
+  expect_error(init("--data " + quoted(folder_ / "one.nc")), 3,
+               "t2m in " + folder_ / "one.nc" + " has one time only; forecasts need several");
+}
+
+TEST_F(InitTest, SaysWhyFilesLikeForecastsAreTakenAsImages) {
+  {
+    testing::NetcdfWriter file(folder_ / "rotated.nc");
+    const int time = file.dimension("time", 20), rows = file.dimension("rlat", 8),
+              columns = file.dimension("rlon", 12),
+              tas = file.variable("tas", NC_FLOAT, {time, rows, columns});
+    for (const auto& [name, dimension, count] :
+         {std::tuple{"rlat", rows, 8}, std::tuple{"rlon", columns, 12}}) {
+      const int id = file.variable(name, NC_DOUBLE, {dimension});
+      file.text(id, "standard_name", name == "rlat"s ? "grid_latitude" : "grid_longitude");
+      file.text(id, "units", "degrees");
+      file.put(id, FieldFile::steps(static_cast<std::size_t>(count), 0, 0.5));
+    }
+    file.put(tas, FieldFile::steps(20 * 96, 0, 0.1));
+  }
+  { FieldFile(folder_ / "timeless.nc", {}, 30, 40).constant("t2m", wave); }
+  for (const auto& [name, reason] :
+       {std::pair{
+            "rotated.nc",
+            "no latitude and longitude are known among its dimensions (time, rlat, rlon); fields have "},
+        std::pair{"timeless.nc", " has no times for its dimensions (latitude, longitude); fields have "}}) {
+    SCOPED_TRACE(name);
+    const std::string data = "--data " + quoted(folder_ / name);
+    expect_ok(init(data));
+    expect_text({R"("task": "denoise")"});
+    expect_warnings({reason, "; so the files are taken as images (--task forecast ends with this reason"});
+    expect_error(init(data + " --task forecast"), 3, reason);
+  }
+  // Images are told nothing.
+  expect_ok(init("--data " + quoted(testing::source_dir() + "/tests/io/fixtures/images/volume.h5")));
+  EXPECT_EQ(warnings_.find("warning"), std::string::npos) << warnings_;
 }
 
 }  // namespace
