@@ -86,6 +86,7 @@ void FileSet::select(const Field& field, Series series, bool uniform) {
   }
   series.units = check_units(field, series.parts);
   if (series.has_time) {
+    for (const Part& part : series.parts) require_time(field, part);
     series.index = index_times(field, series.parts);
   } else {
     series.index = std::make_shared<TimeIndex>();
@@ -96,6 +97,17 @@ void FileSet::select(const Field& field, Series series, bool uniform) {
     }
   }
   series_[field] = std::move(series);
+}
+
+/// A scalar time would be taken for none.
+void FileSet::require_time(const Field& field, const Part& part) {
+  if (part.axes.time >= 0) return;
+  DataFile& file = use(part.file);
+  const FileVariable* time = file.scalar_time();
+  if (time == nullptr) return;
+  throw DataError(concat(field.name(), " in ", file.file().path(), " has no times: its time is a scalar ",
+                         "coordinate (", time->name, "), not a dimension; make it one, with: ncecat -u ",
+                         time->name, " IN.nc OUT.nc, or xarray's expand_dims(\"", time->name, "\")"));
 }
 
 const FileSet::Series& FileSet::series(const Field& field) const {

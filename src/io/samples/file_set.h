@@ -234,12 +234,14 @@ class FileSet {
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const std::vector<Part>& parts);
+  void require_time(const Field& field, const Part& part);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);
   void place_on_projection(const Part& part);
   std::vector<double> sample_degrees(const Part& part);
   void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
                  const std::string& path);
+  static void refuse_gap(const std::vector<double>& longitudes, const std::string& path);
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
                                 const std::vector<double>& longitudes);
   void check_calendar(const Part& part);

@@ -36,6 +36,25 @@ Grid make_projected_grid(std::vector<double> rows, std::vector<double> columns) 
   return grid;
 }
 
+/// The two longitudes on either side of a gap of more than half a circle in those of a file that ascend or
+/// descend, as of an area across Greenwich that is written from 0 to 15 and from 345 to 360; ascending.
+/// Nothing where there is none.
+std::optional<std::pair<double, double>> gap_of(const std::vector<double>& longitudes) {
+  std::vector<double> ascending = longitudes;
+  if (ascending.size() > 1 && ascending[0] > ascending[1]) std::ranges::reverse(ascending);
+  std::size_t gaps = 0, behind = 0;
+  for (std::size_t i = 1; i < ascending.size(); ++i) {
+    const double step = ascending[i] - ascending[i - 1];
+    if (!(step > 0)) return std::nullopt;
+    if (step <= 180) continue;
+    behind = i;
+    ++gaps;
+  }
+  // Two points are in order either way round.
+  const bool one_gap = gaps == 1 && ascending.size() > 2 && ascending.back() - ascending.front() <= 360;
+  return one_gap ? std::optional(std::pair{ascending[behind - 1], ascending[behind]}) : std::nullopt;
+}
+
 /// The same longitude within half a circle of another.
 double around(double degrees, double middle) {
   const double offset = degrees - middle;
@@ -95,6 +114,15 @@ void FileSet::take_grid(const FileSet& others) {
   sampled_places_ = others.sampled_places_;
 }
 
+void FileSet::refuse_gap(const std::vector<double>& longitudes, const std::string& path) {
+  const std::optional<std::pair<double, double>> gap = gap_of(longitudes);
+  if (!gap) return;
+  const auto [east, west] = *gap;  // ends of the area
+  throw DataError(concat("the longitudes of ", path, " have a gap between ", east, " and ", west,
+                         "; data.region with \"longitude\": [", west > 180 ? west - 360 : west, ", ", east,
+                         "] reads the area from west to east"));
+}
+
 void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
                         bool projected, const std::string& path) {
   const RegionOptions& region = selection_.region;
@@ -102,6 +130,7 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
     throw DataError(concat("data.region is of latitudes and longitudes, and the rows and columns of ", path,
                            " are those of a projection; cut it beforehand"));
   }
+  if (!projected && region.longitude.empty()) refuse_gap(longitudes, path);
   const auto taken = [&](const std::vector<double>& all, std::size_t axis) {
     return every_of(all, axis < selection_.every.size() ? selection_.every[axis] : selection_.every[0]);
   };
