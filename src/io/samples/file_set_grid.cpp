@@ -212,6 +212,7 @@ void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out
   require(places_.has_value(), "the grid has coordinates along its axes");
   const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
   read_part<double>(places_->parts[axis], 0, 0, box, out);
+  require_everywhere(axis, box, out);
   for (double& degrees : out) {
     if (axis == 1) degrees = around(degrees, places_->middle);
     degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
@@ -225,6 +226,30 @@ PointPlaces FileSet::read_degrees(const Box& box) {
   read_part<double>(places_->parts[0], 0, 0, box, places.latitude);
   read_part<double>(places_->parts[1], 0, 0, box, places.longitude);
   return places;
+}
+
+PointPlaces FileSet::read_forcing_degrees(const Box& box) {
+  PointPlaces places = read_degrees(box);
+  require_everywhere(0, box, places.latitude);
+  require_everywhere(1, box, places.longitude);
+  return places;
+}
+
+/// A forcing that is missing somewhere makes every prediction NaN.
+void FileSet::require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees) {
+  const auto missing = std::ranges::find_if(degrees, [](double value) { return std::isnan(value); });
+  if (missing == degrees.end()) return;
+  const std::int64_t point = missing - degrees.begin(), width = box.extent[1];
+  const Part& part = places_->parts[axis];
+  // Coordinates of the grid are numbers of rows and columns of the file.
+  const auto number = [&](std::size_t of, std::int64_t i) {
+    return grid_.axes[of].coordinates[static_cast<std::size_t>(i)];
+  };
+  throw DataError(
+      concat(part.variable->name, " in ", use(part.file).file().path(), " is missing at row ",
+             number(0, box.begin[0] + point / width), ", column ", number(1, box.begin[1] + point % width),
+             "; forcings of place need a number at every point: leave those out of data.forcings, "
+             "or fill latitudes and longitudes in the file"));
 }
 
 void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,
