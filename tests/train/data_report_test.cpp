@@ -83,8 +83,7 @@ TEST(EdgeWarnings, SayWhatTheGridDoesNotHave) {
       edge_warnings({{"type", "unet"}, {"padding_mode", {"pole_cell", "circular"}}}, area),
       (Lines{
           "model.padding_mode is \"pole_cell\" along latitude, but the rows of the grid do not go round, so "
-          "that no "
-          "other half of the circle lies beyond a pole; \"replicate\" takes the last point there",
+          "that no other half of the circle lies beyond a pole; \"replicate\" takes the last point there",
           "model.padding_mode is \"circular\" along longitude, but the longitudes of the data, 0 to 50, do "
           "not go round; \"replicate\" takes the last point there"}));
   EXPECT_EQ(
