@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "array/grid.h"
+#include "config/json.h"
 #include "samples/sample_source.h"
 #include "train/configuration.h"
 
@@ -14,8 +16,15 @@ struct DataReport {
 };
 
 /// Of the data of a configuration: parts that overlap, that files do not cover or cover with gaps, a batch
-/// larger than an epoch, validations without data and data without validations. Local.
+/// larger than an epoch, validations without data and data without validations, and edge_warnings(). Local.
 DataReport report_data(const Configuration& configuration, const SampleSource& data);
+
+/// Of keys by which a model reads beyond the ends of a geographic grid (padding_mode, circular): those that
+/// go round a circle which the grid does not close, or across poles which its rows do not reach in that way.
+/// One for each, with the first place in the configuration that has it; none of other grids.
+///
+/// @param model  its section, as it is written out.
+std::vector<std::string> edge_warnings(const Json& model, const Grid& grid);
 
 /// The step between ascending times that is there most often, the shortest of those; 0 for less than two
 /// times.

@@ -56,5 +56,50 @@ TEST(PeriodWarnings, CountGapsAndNameTheLongest) {
   EXPECT_EQ(warnings(times, "2020-01-05", "2020-01-19"), Lines());
 }
 
+std::vector<double> range(double first, double step, int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(first + i * step);
+  return values;
+}
+
+TEST(EdgeWarnings, NoneWhereTheGridHasWhatIsReadBeyondItsEnds) {
+  const Grid cells = make_geographic_grid(range(75, -30, 6), range(0, 60, 6)),
+             points = make_geographic_grid(range(90, -30, 7), range(-180, 60, 6)),
+             area = make_geographic_grid(range(60, -10, 4), range(0, 10, 6));
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", {"pole_cell", "circular"}}}, cells), Lines());
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", {"pole_point", "circular"}}}, points), Lines());
+  EXPECT_EQ(edge_warnings({{"type", "swin"}, {"circular", true}}, points), Lines());
+  EXPECT_EQ(edge_warnings({{"type", "swin"}, {"circular", false}}, area), Lines());
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", "zeros"}}, area), Lines());
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", {"replicate"}}}, area), Lines());
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", "circular"}}, make_plain_grid({4, 6})),
+            Lines());
+}
+
+TEST(EdgeWarnings, SayWhatTheGridDoesNotHave) {
+  const Grid cells = make_geographic_grid(range(75, -30, 6), range(0, 60, 6)),
+             area = make_geographic_grid(range(60, -10, 4), range(0, 10, 6));
+  EXPECT_EQ(
+      edge_warnings({{"type", "unet"}, {"padding_mode", {"pole_cell", "circular"}}}, area),
+      (Lines{
+          "model.padding_mode is \"pole_cell\" along latitude, but the rows of the grid do not go round, so "
+          "that no other half of the circle lies beyond a pole; \"replicate\" takes the last point there",
+          "model.padding_mode is \"circular\" along longitude, but the longitudes of the data, 0 to 50, do "
+          "not go round; \"replicate\" takes the last point there"}));
+  EXPECT_EQ(
+      edge_warnings({{"type", "swin"}, {"circular", true}}, area),
+      Lines{"model.circular is true, but the longitudes of the data, 0 to 50, do not go round; set it to "
+            "false"});
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", {"pole_point", "circular"}}}, cells),
+            Lines{"model.padding_mode is \"pole_point\" along latitude, but the latitudes of the data, 75 to "
+                  "-75, do not end with rows at both poles; \"replicate\" takes the last point there"});
+  // All of it within layers of layers, each once.
+  const Json conv = {{"type", "conv"}, {"padding_mode", "circular"}};
+  const Lines twice = edge_warnings({{"type", "sequential"}, {"layers", Json::array({conv, conv})}}, cells);
+  ASSERT_EQ(twice.size(), 1U);
+  EXPECT_EQ(twice[0].substr(0, twice[0].find(", but")),
+            "model.layers[0].padding_mode is \"circular\" along latitude");
+}
+
 }  // namespace data_report_test
 }  // namespace jigsaw

@@ -125,6 +125,9 @@ std::vector<double> longitudes_within(const std::vector<double>& longitudes, dou
   }
   const bool westward = longitudes.size() > 1 && without_jumps(longitudes)[1] < longitudes[0];
   std::sort(offsets.begin(), offsets.end());
+  // A first column that is repeated as the last one.
+  const auto twice = [](double a, double b) { return b - a < kTolerance; };
+  offsets.erase(std::unique(offsets.begin(), offsets.end(), twice), offsets.end());
   if (westward) std::reverse(offsets.begin(), offsets.end());
   std::vector<double> result;
   for (const double offset : offsets) result.push_back(west + offset);

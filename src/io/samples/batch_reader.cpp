@@ -572,7 +572,7 @@ void BatchReader::keep_planes_of(const Box& plane) {
 
 const PointPlaces& BatchReader::point_places(const Box& plane) {
   keep_planes_of(plane);
-  if (!point_places_) point_places_ = files_.read_degrees(plane);
+  if (!point_places_) point_places_ = files_.read_forcing_degrees(plane);
   return *point_places_;
 }
 

@@ -255,6 +255,15 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   }
 }
 
+const FileVariable* DataFile::scalar_time() const {
+  const auto& variables = file_->variables();
+  const auto found = std::ranges::find_if(variables, [](const FileVariable& variable) {
+    return variable.numeric() && variable.shape.rank() == 0 &&
+           kind_of(variable.name, &variable) == AxisKind::kTime;
+  });
+  return found == variables.end() ? nullptr : &*found;
+}
+
 std::optional<FieldPlace> DataFile::find(const Field& field) {
   if (const FileVariable* variable = file_->find(field.variable)) return FieldPlace{variable};
   if (const auto place = find_in_groups(field)) return place;

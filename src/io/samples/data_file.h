@@ -78,6 +78,10 @@ class DataFile {
   void require_field(const FileVariable& variable, const std::vector<std::string>& free = {},
                      bool uniform = false) const;
 
+  /// The time of a file that holds one state, where it is a scalar coordinate (CF, section 5.7) and no
+  /// dimension; null where there is none.
+  const FileVariable* scalar_time() const;
+
   /// Names along a dimension of channels. @throws DataError
   const std::vector<std::string>& names(const std::string& dimension);
   /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa, others in the

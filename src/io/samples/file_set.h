@@ -115,10 +115,12 @@ class FileSet {
   const Grid& grid() const { return grid_; }
   /// Latitudes or longitudes of the points `box` of a projected grid, which has no coordinates along its
   /// axes: standardised by those of its first, middle and last row, longitudes without a jump within half a
-  /// circle of its middle. @throws DataError
+  /// circle of its middle. @throws DataError also where one is missing.
   void read_places(Forcing forcing, const Box& box, std::span<double> out);
   /// The same in degrees, as the file has them. @throws DataError
   PointPlaces read_degrees(const Box& box);
+  /// read_degrees() for forcings. @throws DataError also where one is missing.
+  PointPlaces read_forcing_degrees(const Box& box);
   /// The calendar of all times.
   Calendar calendar() const { return calendar_.value_or(Calendar::kStandard); }
   const std::string& units(const Field& field) const { return series(field).units; }
@@ -242,12 +244,15 @@ class FileSet {
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
+  [[noreturn]] void refuse_timeless(const Field& field, const Part& part);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);
   void place_on_projection(const Part& part);
   std::vector<double> sample_degrees(const Part& part);
+  void require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees);
   void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
                  const std::string& path);
+  static void refuse_gap(const std::vector<double>& longitudes, const std::string& path);
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
                                 const std::vector<double>& longitudes);
   void check_calendar(const Part& part);

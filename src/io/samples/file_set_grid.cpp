@@ -36,6 +36,25 @@ Grid make_projected_grid(std::vector<double> rows, std::vector<double> columns) 
   return grid;
 }
 
+/// The two longitudes on either side of a gap of more than half a circle in those of a file that ascend or
+/// descend, as of an area across Greenwich that is written from 0 to 15 and from 345 to 360; ascending.
+/// Nothing where there is none.
+std::optional<std::pair<double, double>> gap_of(const std::vector<double>& longitudes) {
+  std::vector<double> ascending = longitudes;
+  if (ascending.size() > 1 && ascending[0] > ascending[1]) std::ranges::reverse(ascending);
+  std::size_t gaps = 0, behind = 0;
+  for (std::size_t i = 1; i < ascending.size(); ++i) {
+    const double step = ascending[i] - ascending[i - 1];
+    if (!(step > 0)) return std::nullopt;
+    if (step <= 180) continue;
+    behind = i;
+    ++gaps;
+  }
+  // Two points are in order either way round.
+  const bool one_gap = gaps == 1 && ascending.size() > 2 && ascending.back() - ascending.front() <= 360;
+  return one_gap ? std::optional(std::pair{ascending[behind - 1], ascending[behind]}) : std::nullopt;
+}
+
 /// The same longitude within half a circle of another.
 double around(double degrees, double middle) {
   const double offset = degrees - middle;
@@ -95,6 +114,15 @@ void FileSet::take_grid(const FileSet& others) {
   sampled_places_ = others.sampled_places_;
 }
 
+void FileSet::refuse_gap(const std::vector<double>& longitudes, const std::string& path) {
+  const std::optional<std::pair<double, double>> gap = gap_of(longitudes);
+  if (!gap) return;
+  const auto [east, west] = *gap;  // ends of the area
+  throw DataError(concat("the longitudes of ", path, " have a gap between ", east, " and ", west,
+                         "; data.region with \"longitude\": [", west > 180 ? west - 360 : west, ", ", east,
+                         "] reads the area from west to east"));
+}
+
 void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
                         bool projected, const std::string& path) {
   const RegionOptions& region = selection_.region;
@@ -102,6 +130,7 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
     throw DataError(concat("data.region is of latitudes and longitudes, and the rows and columns of ", path,
                            " are those of a projection; cut it beforehand"));
   }
+  if (!projected && region.longitude.empty()) refuse_gap(longitudes, path);
   const auto taken = [&](const std::vector<double>& all, std::size_t axis) {
     return every_of(all, axis < selection_.every.size() ? selection_.every[axis] : selection_.every[0]);
   };
@@ -183,6 +212,7 @@ void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out
   require(places_.has_value(), "the grid has coordinates along its axes");
   const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
   read_part<double>(places_->parts[axis], 0, 0, box, out);
+  require_everywhere(axis, box, out);
   for (double& degrees : out) {
     if (axis == 1) degrees = around(degrees, places_->middle);
     degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
@@ -196,6 +226,30 @@ PointPlaces FileSet::read_degrees(const Box& box) {
   read_part<double>(places_->parts[0], 0, 0, box, places.latitude);
   read_part<double>(places_->parts[1], 0, 0, box, places.longitude);
   return places;
+}
+
+PointPlaces FileSet::read_forcing_degrees(const Box& box) {
+  PointPlaces places = read_degrees(box);
+  require_everywhere(0, box, places.latitude);
+  require_everywhere(1, box, places.longitude);
+  return places;
+}
+
+/// A forcing that is missing somewhere makes every prediction NaN.
+void FileSet::require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees) {
+  const auto missing = std::ranges::find_if(degrees, [](double value) { return std::isnan(value); });
+  if (missing == degrees.end()) return;
+  const std::int64_t point = missing - degrees.begin(), width = box.extent[1];
+  const Part& part = places_->parts[axis];
+  // Coordinates of the grid are numbers of rows and columns of the file.
+  const auto number = [&](std::size_t of, std::int64_t i) {
+    return grid_.axes[of].coordinates[static_cast<std::size_t>(i)];
+  };
+  throw DataError(
+      concat(part.variable->name, " in ", use(part.file).file().path(), " is missing at row ",
+             number(0, box.begin[0] + point / width), ", column ", number(1, box.begin[1] + point % width),
+             "; forcings of place need a number at every point: leave those out of data.forcings, "
+             "or fill latitudes and longitudes in the file"));
 }
 
 void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,

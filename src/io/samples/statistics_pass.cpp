@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 /// Name, size and time of change of each file; null where these do not tell of a change, as of a store in a
 /// folder, whose chunks may be written anew behind them.

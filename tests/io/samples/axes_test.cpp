@@ -146,5 +146,49 @@ TEST(Axes, LatitudesAndLongitudesAreInDegrees) {
   }
 }
 
+TEST(Axes, AnAreaAcrossGreenwichThatIsSortedHasAGap) {
+  const testing::TemporaryFolder folder;
+  Coordinate columns = kColumns;
+  columns.values = {0, 5, 10, 15, 345, 350, 355, 360};
+  const std::string path = write(folder, {kRows, columns});
+  const std::string message = refusal_of(path);
+  EXPECT_NE(message.find("v.nc have a gap between 15 and 345;"), std::string::npos) << message;
+  EXPECT_NE(message.find("\"longitude\": [-15, 15]"), std::string::npos) << message;
+  FileSet files({path}, {.region = {{}, {-15, 15}}});
+  files.select({"v", {}}, false);
+  EXPECT_EQ(files.grid().axes[1].coordinates, (std::vector<double>{-15, -10, -5, 0, 5, 10, 15}));
+  std::vector<double> row(7);
+  files.read({"v", {}}, 0, {{1, 0}, {1, 7}}, row);
+  for (const std::size_t i : {0U, 1U, 2U}) EXPECT_EQ(row[i], 8 + 4 + static_cast<double>(i));
+  for (const std::size_t i : {4U, 5U, 6U}) EXPECT_EQ(row[i], 8 + static_cast<double>(i) - 3);
+  // About the dateline, from east to west.
+  columns.values = {175, 170, 165, -165, -170, -175};
+  const std::string dateline = refusal_of(write(folder, {kRows, columns}));
+  EXPECT_NE(dateline.find("a gap between -165 and 165;"), std::string::npos) << dateline;
+  EXPECT_NE(dateline.find("\"longitude\": [165, -165]"), std::string::npos) << dateline;
+}
+
+TEST(Axes, AScalarTimeIsToldApart) {
+  const testing::TemporaryFolder folder;
+  const std::string path = write(folder, {kRows, kColumns}, {{"coordinates", "time"}});
+  {
+    int file = 0, time = 0;
+    NetcdfWriter::check(nc_open(path.c_str(), NC_WRITE, &file));
+    NetcdfWriter::check(nc_redef(file));
+    NetcdfWriter::check(nc_def_var(file, "time", NC_DOUBLE, 0, nullptr, &time));
+    const std::string units = "hours since 2020-02-01";
+    NetcdfWriter::check(nc_put_att_text(file, time, "units", units.size(), units.c_str()));
+    NetcdfWriter::check(nc_close(file));
+  }
+  FileSet files({path});
+  const std::string message = message_of<DataError>([&] { files.select({"v", {}}, true); });
+  EXPECT_NE(message.find("v in "), std::string::npos) << message;
+  EXPECT_NE(message.find("its time is a scalar coordinate (time), not a dimension"), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("ncecat -u time"), std::string::npos) << message;
+  FileSet constant({path});
+  constant.select({"v", {}}, false);
+}
+
 }  // namespace axes_test
 }  // namespace jigsaw

@@ -51,6 +51,8 @@ TEST(AxisMap, RegionsIncludeTheirEnds) {
   EXPECT_EQ(longitudes_within(circle, -180, 180), (std::vector<double>{-180, -90, 0, 90}));
   EXPECT_EQ(longitudes_within({270, 180, 90, 0}, 0, 180), (std::vector<double>{180, 90, 0}));
   EXPECT_TRUE(longitudes_within(circle, 10, 20).empty());
+  EXPECT_EQ(longitudes_within({0, 90, 180, 270, 360}, -90, 90), (std::vector<double>{-90, 0, 90}));
+  EXPECT_EQ(longitudes_within({0, 15, 345, 360}, -15, 15), (std::vector<double>{-15, 0, 15}));
   EXPECT_EQ(latitudes_within({60, 50, 40}, 40, 55), (std::vector<double>{50, 40}));
   EXPECT_EQ(every_of({1, 2, 3, 4, 5}, 2), (std::vector<double>{1, 3, 5}));
 }

@@ -160,6 +160,42 @@ TEST(ProjectedGrid, PointsWithoutAPlaceAreWithoutOneInAllFiles) {
             std::string::npos);
 }
 
+TEST(ProjectedGrid, ForcingsNeedThePlaceOfEveryPoint) {
+  const testing::TemporaryFolder folder;
+  hole = true;
+  const std::string path = write(folder, "a.nc", false, 0);
+  hole = false;
+  for (const ForcingKind kind : {ForcingKind::kLongitude, ForcingKind::kSinCosLatitude,
+                                 ForcingKind::kCosZenithAngle, ForcingKind::kTimeOfDay}) {
+    DataOptions options;
+    options.files = {path};
+    options.variables = {{"t2m", {}}};
+    options.forcings = {kind};
+    options.train = {period("2020-02-01", "2020-02-02")};
+    run_ranks(1, [&](Communicator& communicator) {
+      Dataset data(options, "", 1, communicator);
+      BatchReader reader = data.make_reader();
+      const Context context = Context::make_host(Backend::kReference, 1);
+      const std::int64_t channels = std::ssize(data.channels().inputs);
+      const auto read = [&](const Box& input) {
+        reader.read({.times = {at("2020-02-01")},
+                     .input = input,
+                     .target = {{0, 0, 0, 0}, {0, 0, 0, 1}},
+                     .dtype = DType::kFloat64},
+                    context);
+      };
+      // What has no hole is read.
+      read({{0, 1, 0, 0}, {1, kRows - 1, kColumns, channels}});
+      const Box whole = Box::whole({1, kRows, kColumns, channels});
+      if (kind == ForcingKind::kTimeOfDay) return read(whole);
+      const std::string message = message_of<DataError>([&] { read(whole); });
+      EXPECT_NE(message.find("longitude in "), std::string::npos) << message;
+      EXPECT_NE(message.find("a.nc is missing at row 0, column 1;"), std::string::npos) << message;
+      EXPECT_NE(message.find("data.forcings"), std::string::npos) << message;
+    });
+  }
+}
+
 TEST(ProjectedGrid, TimesOfWrfAreDatesOrMinutes) {
   const testing::TemporaryFolder folder;
   const std::vector<Time> wanted = {at("2020-02-01"), at("2020-02-01T06:00"), at("2020-02-01T12:00"),
