@@ -238,6 +238,11 @@ std::string import_safetensors(const std::string& input, const std::string& fold
                                        ", F64, F32, F16 and BF16 are read"));
     bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
   }
+  for (const char* name : {"checkpoints", "config.json"}) {
+    if (std::error_code unreadable; std::filesystem::exists(std::filesystem::path(folder) / name, unreadable))
+      throw CheckpointError(concat(quote(folder), " is a run directory, with ", name,
+                                   " in it; import into a folder of its own"));
+  }
   const CheckpointFolder checkpoints(folder);
   if (const CheckpointFolder::Survey present = checkpoints.survey();
       !present.whole.empty() || !present.warnings.empty()) {
