@@ -30,7 +30,7 @@ VerifyOptions verify_options(const VerifyArguments& options) {
   verify.steps = options.steps;
   if (options.against.empty()) return verify;
   try {
-    verify.against = parse<MeshOptions>(parse_json(options.against, "the mesh"));
+    verify.against = parse<MeshOptions>(parse_json(options.against, "the mesh"), "the mesh");
   } catch (const ConfigError& error) {
     throw ConfigError(concat("--against: ", error.what()));
   }

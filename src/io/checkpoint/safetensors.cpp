@@ -192,6 +192,8 @@ SafetensorsHeader read_safetensors_header(const std::string& path) try {
   return result;
 } catch (const DataError&) {
   throw;
+} catch (const Json::exception& error) {
+  refuse_safetensors(path, sentence_of(error));
 } catch (const std::exception& error) {
   refuse_safetensors(path, error.what());
 }

@@ -214,6 +214,7 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
     } catch (const DataError& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << says << ": " << error.what();
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos);
     }
   }
 }
