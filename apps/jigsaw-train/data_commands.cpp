@@ -191,8 +191,8 @@ ExitCode run_rechunk(const RechunkOptions& options) {
     for (const auto& [dimension, extent] : copies.front().chunks)
       job.log.info(concat("chunks of ", extent, " along ", dimension));
     together(job.world, [&] { write_share(copies, job); });
-    job.log.info(concat("wrote ", copies.size(), " file", copies.size() == 1 ? "" : "s", " to ",
-                        options.output, " and read ", copies.size() == 1 ? "it" : "them", " back"));
+    job.log.info(concat("wrote ", counted(std::ssize(copies), "file"), " to ", options.output, " and read ",
+                        copies.size() == 1 ? "it" : "them", " back"));
     return ExitCode::kDone;
   });
 }

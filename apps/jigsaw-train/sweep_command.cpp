@@ -95,8 +95,8 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   if (sweep.wanted.empty()) throw ConfigError("the sweep has no run: one of its keys has no values");
   if (const auto different = std::ssize(sweep.wanted); different < sweep.space.count) {
-    print_warning(concat(sweep.space.count, " draws, ", different, " different: the sweep has ", different,
-                         different == 1 ? " run" : " runs"),
+    print_warning(concat(sweep.space.count, " draws, ", different, " different: the sweep has ",
+                         counted(different, "run")),
                   0, 1);
   }
   sweep.folder = sweep.space.output.value_or(sweep.base.output + "_sweep");

@@ -50,7 +50,7 @@ bool verify_on(const Job& job, const VerifyOptions& options, Communicator& world
     if (!line.empty()) log.info(line);
   }
   log.info(result.passed ? concat("verified: ", world.size(), " ranks give what the other mesh gives, in ",
-                                  options.steps, " steps")
+                                  counted(options.steps, "step"))
                          : "not verified: the meshes differ");
   return result.passed;
 }
