@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/output_place.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -150,6 +151,11 @@ ExitCode run_stats(const StatsOptions& options) {
         Statistics::load(path);
         return true;
       });
+      try {
+        const Replacement attempt(options.output);
+      } catch (const FileError& error) {
+        throw ConfigError(concat("command line: --output: ", error.what()));
+      }
     });
     DataUse use;
     use.valid = false;
