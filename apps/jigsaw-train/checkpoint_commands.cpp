@@ -26,7 +26,8 @@ ExitCode export_parameters(const ExportOptions& options) {
   const char* group = options.average ? "average" : "parameters";
   int tensors = 0;
   as_checkpoint_error([&] { tensors = export_safetensors(found, group, options.output, context); });
-  std::cout << "wrote " << tensors << " tensors of " << found.path << " to " << options.output << '\n';
+  std::cout << "wrote " << counted(tensors, "tensor") << " of " << found.path << " to " << options.output
+            << '\n';
   return ExitCode::kDone;
 }
 

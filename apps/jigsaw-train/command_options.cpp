@@ -5,6 +5,20 @@
 
 namespace jigsaw {
 
+namespace {
+
+/// Not CLI11's own, which shows the largest number that there is in full.
+CLI::Validator number_that(bool (*holds)(double), const std::string& is, const std::string& name) {
+  return {[holds, is](const std::string& text) {
+            double number = 0;
+            const bool good = CLI::detail::lexical_cast(text, number) && holds(number);
+            return good ? std::string() : "must be a number " + is + ", not " + text;
+          },
+          name};
+}
+
+}  // namespace
+
 CommandOption& CommandOption::required() {
   option_->required();
   return *this;
@@ -25,18 +39,12 @@ CommandOption& CommandOption::within(double low, double high) {
 }
 
 CommandOption& CommandOption::positive() {
-  option_->check(CLI::Validator(
-      [](const std::string& text) {
-        double number = 0;
-        const bool positive = CLI::detail::lexical_cast(text, number) && number > 0;
-        return positive ? std::string() : "must be a number above 0, not " + text;
-      },
-      "POSITIVE"));
+  option_->check(number_that([](double number) { return number > 0; }, "above 0", "POSITIVE"));
   return *this;
 }
 
 CommandOption& CommandOption::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(number_that([](double number) { return number >= 0; }, "of at least 0", "NONNEGATIVE"));
   return *this;
 }
 

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/output_place.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -150,6 +151,11 @@ ExitCode run_stats(const StatsOptions& options) {
         Statistics::load(path);
         return true;
       });
+      try {
+        const Replacement attempt(options.output);
+      } catch (const FileError& error) {
+        throw ConfigError(concat("command line: --output: ", error.what()));
+      }
     });
     DataUse use;
     use.valid = false;
@@ -191,8 +197,8 @@ ExitCode run_rechunk(const RechunkOptions& options) {
     for (const auto& [dimension, extent] : copies.front().chunks)
       job.log.info(concat("chunks of ", extent, " along ", dimension));
     together(job.world, [&] { write_share(copies, job); });
-    job.log.info(concat("wrote ", copies.size(), " file", copies.size() == 1 ? "" : "s", " to ",
-                        options.output, " and read ", copies.size() == 1 ? "it" : "them", " back"));
+    job.log.info(concat("wrote ", counted(std::ssize(copies), "file"), " to ", options.output, " and read ",
+                        copies.size() == 1 ? "it" : "them", " back"));
     return ExitCode::kDone;
   });
 }

@@ -60,7 +60,7 @@ MachineModel machine_of(const PlanArguments& options, const Configuration& confi
   MachineModel machine = named_machine(options, configuration);
   if (options.ranks_per_node > 0) {
     machine.ranks_per_node = options.ranks_per_node;
-    machine.name += concat(", nodes of ", options.ranks_per_node, " ranks");
+    machine.name += concat(", nodes of ", counted(options.ranks_per_node, "rank"));
   }
   if (options.network > 0) {
     // Of links by axis, or one for all, the fastest is that within a node.
@@ -84,7 +84,7 @@ int ranks_of(const PlanArguments& options, const Configuration& configuration) {
 [[noreturn]] void refuse_memory(const MeshQuestion& question, const PlannedMesh& least) {
   const int ranks = smallest_ranks(question);
   throw ConfigError(concat("--memory: nothing fits into ", human_bytes(question.memory_bytes), " a rank on ",
-                           question.ranks, question.ranks == 1 ? " rank" : " ranks", "; the least found is ",
+                           counted(question.ranks, "rank"), "; the least found is ",
                            human_bytes(least.worst.memory_bytes), ", on data ", least.mesh.data, ", domain [",
                            join(least.mesh.domain, ", "), "], tensor ", least.mesh.tensor, "; ",
                            ranks > 0 ? concat(ranks, " ranks would fit")

@@ -22,7 +22,8 @@ std::function<ExitCode()> declare_report(const CommandOptions& command, const In
     try {
       write_report(*options);
     } catch (const FileError& error) {
-      throw ConfigError(concat("the page cannot be written: ", error.what(), "; --output names another file"));
+      throw ConfigError(
+          concat("the page cannot be written: ", error.what(), "; --output names another file"));
     }
     std::cout << "wrote " << options->output << '\n';
     return ExitCode::kDone;

@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "base/text.h"
 #include "commands.h"
 #include "samples/sample_data.h"
 
@@ -18,8 +19,8 @@ std::function<ExitCode()> declare_sample_data(const CommandOptions& command,
   command.add_option("--seed", options->data.seed, "Of the waves");
   return [options] {
     write_sample_data(options->data, options->output);
-    std::cout << "wrote " << options->data.months << " months of t2m, u10, v10 and z to " << options->output
-              << '\n';
+    std::cout << "wrote " << counted(options->data.months, "month") << " of t2m, u10, v10 and z to "
+              << options->output << '\n';
     return ExitCode::kDone;
   };
 }

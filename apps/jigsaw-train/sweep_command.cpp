@@ -91,9 +91,14 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
   for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
   Sweep sweep;
   sweep.base = parse<Configuration>(json);
-  sweep.space = parse<SearchSpace>(load_config(options.grid));
+  sweep.space = parse<SearchSpace>(load_config(options.grid, "sweep"));
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   if (sweep.wanted.empty()) throw ConfigError("the sweep has no run: one of its keys has no values");
+  if (const auto different = std::ssize(sweep.wanted); different < sweep.space.count) {
+    print_warning(concat(sweep.space.count, " draws, ", different, " different: the sweep has ",
+                         counted(different, "run")),
+                  0, 1);
+  }
   sweep.folder = sweep.space.output.value_or(sweep.base.output + "_sweep");
   if (sweep.halving()) {
     if (!sweep.base.train.steps)

@@ -30,7 +30,7 @@ VerifyOptions verify_options(const VerifyArguments& options) {
   verify.steps = options.steps;
   if (options.against.empty()) return verify;
   try {
-    verify.against = parse<MeshOptions>(parse_json(options.against, "the mesh"));
+    verify.against = parse<MeshOptions>(parse_json(options.against, "the mesh"), "the mesh");
   } catch (const ConfigError& error) {
     throw ConfigError(concat("--against: ", error.what()));
   }
@@ -50,7 +50,7 @@ bool verify_on(const Job& job, const VerifyOptions& options, Communicator& world
     if (!line.empty()) log.info(line);
   }
   log.info(result.passed ? concat("verified: ", world.size(), " ranks give what the other mesh gives, in ",
-                                  options.steps, " steps")
+                                  counted(options.steps, "step"))
                          : "not verified: the meshes differ");
   return result.passed;
 }

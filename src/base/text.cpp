@@ -87,6 +87,10 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return best.empty() ? "" : concat(" (did you mean \"", best, "\"?)");
 }
 
+std::string counted(std::int64_t count, std::string_view one) {
+  return concat(count, " ", one, count == 1 ? "" : "s");
+}
+
 std::string human_bytes(std::int64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

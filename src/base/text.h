@@ -42,6 +42,9 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
 /// " (did you mean \"x\"?)" for the closest candidate, or "".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
+/// "1 step", "2 steps". @param one  the noun, whose plural has an s behind it.
+std::string counted(std::int64_t count, std::string_view one);
+
 /// "1.5 GiB", "317 MiB", "12 B".
 std::string human_bytes(std::int64_t bytes);
 

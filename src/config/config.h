@@ -17,12 +17,13 @@ namespace jigsaw::inline config {
 /// The configuration as the struct T, whose keys `declare(Keys<T>&)` declares; keys that are not given
 /// keep their default. @throws ConfigError  one sentence with the dotted path of the first error; also of a
 /// key that has no effect in this configuration.
+/// @param whole  what errors of all of it begin with.
 template <typename T>
-T parse(const Json& config) {
+T parse(const Json& config, const std::string& whole = "the configuration") {
   const Keys<T> keys = keys_of<T>();
   T value{};
   try {
-    keys.read(config, value, Place());
+    keys.read(config, value, Place(whole));
   } catch (const UnknownKeyError& error) {
     throw ConfigError(unknown_key_sentence(keys, error));
   }

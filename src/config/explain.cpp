@@ -144,6 +144,21 @@ bool is_index(const std::string& part) {
   return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
 }
 
+/// A path that begins with a name that is no key of the root, as titles in docs/configuration.md begin with a
+/// type: `adamw.groups.match`; wherever that is. "" when there is none.
+std::string explain_below_name(const KeyTable& root, const std::vector<std::string>& path) {
+  std::vector<std::string> texts;
+  for (const NamedPlace& place : find_name(root, path.front())) {
+    std::vector<std::string> parts = split_path(place.typed);
+    parts.insert(parts.end(), path.begin() + 1, path.end());
+    if (parts.size() > kMaxParts) continue;
+    Search search(std::move(parts));
+    search.in_table(root, root.defaults(), 0, "", "");
+    if (search.found()) texts.push_back(search.text());
+  }
+  return join(texts, "\n");
+}
+
 /// The keys and types of this name, wherever they are.
 std::string explain_name(const KeyTable& root, std::string_view name, const std::string& suggestion) {
   std::vector<std::string> texts;
@@ -161,13 +176,18 @@ std::string explain_name(const KeyTable& root, std::string_view name, const std:
 
 std::string explain_key(const KeyTable& root, std::string_view path) {
   if (path.empty()) return keys_text(root, root.defaults());
-  std::vector<std::string> parts = split_path(path);
+  std::string indexed(path);  // "data.variables[].name", as docs/configuration.md has it
+  for (std::size_t at = 0; (at = indexed.find("[]", at)) != std::string::npos;) indexed.insert(at + 1, "0");
+  std::vector<std::string> parts = split_path(indexed);
   std::erase_if(parts, is_index);
   if (parts.empty() || parts.size() > kMaxParts) throw ConfigError(concat("there is no key ", quote(path)));
-  Search search(std::move(parts));
+  Search search(parts);
   search.in_table(root, root.defaults(), 0, "", "");
   if (search.found()) return search.text();
   const std::string suggestion = search.suggestion();
+  if (parts.size() > 1) {
+    if (const std::string text = explain_below_name(root, parts); !text.empty()) return text;
+  }
   if (split_path(path).size() > 1) throw ConfigError(concat("there is no key ", quote(path), suggestion));
   return explain_name(root, path, suggestion);
 }

@@ -159,13 +159,12 @@ bool looks_like_yaml(std::string_view text) {
 }
 
 /// Other files that people give for a configuration; JSON begins otherwise.
-void refuse_other_content(std::string_view text, const std::string& path) {
+void refuse_other_content(std::string_view text, const std::string& path, const std::string& what) {
   if (looks_like_yaml(text)) {
-    throw ConfigError(concat(
-        path,
-        " looks like YAML; a configuration is JSON, convert it with: python3 -c 'import json, sys, yaml; "
-        "json.dump(yaml.safe_load(sys.stdin), sys.stdout, indent=2)' < ",
-        shell_word(path), " > config.json"));
+    throw ConfigError(concat(path, " looks like YAML; a ", what,
+                             " is JSON, convert it with: python3 -c 'import json, sys, yaml; "
+                             "json.dump(yaml.safe_load(sys.stdin), sys.stdout, indent=2)' < ",
+                             shell_word(path), " > config.json"));
   }
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos ||
@@ -174,32 +173,38 @@ void refuse_other_content(std::string_view text, const std::string& path) {
   }
   const std::optional<FileKind> kind = kind_of_file(path);
   if (!kind || kind->name == "a text file") return;
-  throw ConfigError(concat(path, " is ", kind->name,
-                           ", not a configuration, which is JSON and names such files in data.files"));
+  throw ConfigError(concat(path, " is ", kind->name, ", not a ", what, ", which is JSON",
+                           what == "configuration" ? " and names such files in data.files" : ""));
 }
 
-std::string config_text(const std::string& path) {
+std::string config_text(const std::string& path, const std::string& what) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw ConfigError(concat("the configuration ", path, " is a folder, not a file"));
+    throw ConfigError(concat("the ", what, " ", path, " is a folder, not a file"));
   }
   try {
     return read_text(path, kMaxFileBytes);
   } catch (const FileError& error) {
-    throw ConfigError(concat("the configuration file cannot be used: ", error.what()));
+    throw ConfigError(concat("the ", what, " file cannot be used: ", error.what()));
   }
 }
 
 }  // namespace
 
-Json load_config(const std::string& path) {
-  const std::string text = config_text(path);
-  refuse_other_content(text, path);
+Json load_config(const std::string& path, const std::string& what) {
+  const std::string text = config_text(path, what);
+  refuse_other_content(text, path, what);
   Json json = parse_json(text, path);
   if (!json.is_object()) {
-    throw ConfigError(concat("the configuration file ", path, " must hold an object, not ", describe(json)));
+    throw ConfigError(concat("the ", what, " file ", path, " must hold an object, not ", describe(json)));
   }
   return json;
+}
+
+std::string sentence_of(const Json::exception& error) {
+  const std::string_view text = error.what();
+  const std::size_t end = text.starts_with("[json.exception.") ? text.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
 }
 
 std::string quote(std::string_view text) {

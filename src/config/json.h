@@ -24,8 +24,12 @@ inline constexpr int kMaxJsonDepth = 100;
 Json parse_json(std::string_view text, const std::string& source);
 
 /// The object in a configuration file, by parse_json().
+/// @param what  the file is, where it is no configuration, for errors: "machine".
 /// @throws ConfigError  also when the file cannot be read, is larger than 16 MiB or holds no object.
-Json load_config(const std::string& path);
+Json load_config(const std::string& path, const std::string& what = "configuration");
+
+/// What is wrong, without the number that the library gives each kind of error.
+std::string sentence_of(const Json::exception& error);
 
 /// A value as error messages name it: `the string "ten"`, `the number 6.5`, `a list of 3`, `null`.
 /// Long strings are cut.

@@ -5,9 +5,10 @@
 
 namespace jigsaw::inline config {
 
-Place::Place(std::string path, int depth) : path_(std::move(path)), depth_(depth) {
+Place::Place(std::string path, int depth, std::string whole)
+    : whole_(std::move(whole)), path_(std::move(path)), depth_(depth) {
   if (depth_ > kMaxJsonDepth) {
-    throw ConfigError(concat("the configuration is nested deeper than ", kMaxJsonDepth, " levels, at ",
+    throw ConfigError(concat(whole_, " is nested deeper than ", kMaxJsonDepth, " levels, at ",
                              std::string_view(path_).substr(0, 60), "..."));
   }
 }
@@ -15,15 +16,15 @@ Place::Place(std::string path, int depth) : path_(std::move(path)), depth_(depth
 Place Place::key(std::string_view name) const {
   const std::string escaped = quote(name);
   const std::string shown = escaped.substr(1, escaped.size() - 2);
-  return {path_.empty() ? shown : concat(path_, ".", shown), depth_ + 1};
+  return {path_.empty() ? shown : concat(path_, ".", shown), depth_ + 1, whole_};
 }
 
 Place Place::item(std::size_t index) const {
-  return {concat(path_, "[", index, "]"), depth_ + 1};
+  return {concat(path_, "[", index, "]"), depth_ + 1, whole_};
 }
 
 void Place::error(std::string_view sentence) const {
-  throw ConfigError(concat(path_.empty() ? "the configuration" : path_, " ", sentence));
+  throw ConfigError(concat(path_.empty() ? whole_ : path_, " ", sentence));
 }
 
 void Place::error(std::string_view key_below, std::string_view sentence) const {

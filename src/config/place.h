@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "config/json.h"
 
@@ -10,8 +11,8 @@ namespace jigsaw::inline config {
 /// of one sentence that begins with the dotted path: "model.layers[2].times must be ...".
 class Place {
  public:
-  /// The configuration as a whole.
-  Place() = default;
+  /// The configuration as a whole, or what else this name is of.
+  explicit Place(std::string whole = "the configuration") : whole_(std::move(whole)) {}
 
   /// The places below. @throws ConfigError beyond kMaxJsonDepth.
   Place key(std::string_view name) const;
@@ -28,8 +29,9 @@ class Place {
   [[noreturn]] void wrong(std::string_view expected, const Json& found) const;
 
  private:
-  Place(std::string path, int depth);
+  Place(std::string path, int depth, std::string whole);
 
+  std::string whole_;  ///< what the root is called
   std::string path_;
   int depth_ = 0;
 };

@@ -54,7 +54,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
   const Rank rank{world.context(), mesh};
   const Machine measured = measure_machine(rank);
   MachineModel model;
-  model.name = concat("measured on ", world.size(), world.size() == 1 ? " rank" : " ranks");
+  model.name = concat("measured on ", counted(world.size(), "rank"));
   if (world.context().device() == Device::kCuda) model.device = Device::kCuda;
   model.flops_per_second = measured.flops_per_second;
   model.memory_bytes_per_second = measured.memory_bytes_per_second;

@@ -147,12 +147,12 @@ MachineModel machine_model(const std::string& name_or_file) {
     throw ConfigError(concat("--machine \"", name_or_file, "\" is neither a file nor one of ",
                              join(names, ", "), did_you_mean(name_or_file, names)));
   }
-  Json json = load_config(name_or_file);
+  Json json = load_config(name_or_file, "machine");
   try {
-    if (!json.contains("machine")) return parse<MachineModel>(json);
+    if (!json.contains("machine")) return parse<MachineModel>(json, "the machine");
     const bool of_gpus = json.value("device", "") == "cuda";
-    MachineModel model =
-        machine_model(parse<MachineOptions>(json.at("machine")), of_gpus ? Device::kCuda : Device::kCpu);
+    MachineModel model = machine_model(parse<MachineOptions>(json.at("machine"), "machine"),
+                                       of_gpus ? Device::kCuda : Device::kCpu);
     model.ranks_per_node = json.value("ranks_per_node", model.ranks_per_node);
     model.name = "measured";
     fill_unmeasured(model.links);

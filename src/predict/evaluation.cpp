@@ -168,8 +168,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
   });
-  log.info(concat("scored ", data.count(Split::kValid), " forecasts of ", leads, " steps in ",
-                  human_seconds(seconds.count())));
+  log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),
+                  " in ", human_seconds(seconds.count())));
 }
 
 }  // namespace jigsaw::inline predict

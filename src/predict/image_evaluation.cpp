@@ -54,6 +54,8 @@ class ImageScorer {
   const std::vector<double>& ranges() const { return ranges_; }
   const std::vector<ImageMeasure>& measures() const { return measures_; }
   std::vector<std::string> names() const;
+  /// Numbers that were predicted, and are none.
+  double not_finite() const { return not_finite_; }
 
  private:
   void take(const ImageRun::Rows& rows);
@@ -74,6 +76,7 @@ class ImageScorer {
   std::vector<double> ranges_;
   HeldPart held_;
   std::vector<ImageMeasure> measures_;
+  double not_finite_ = 0;
 };
 
 std::vector<std::string> ImageScorer::names() const {
@@ -155,6 +158,7 @@ void for_each_index(const Box& held, const Box& box, const F& f) {
 /// Sums of errors over points where both numbers are there.
 struct ErrorSums {
   double count = 0, squares = 0, sizes = 0, errors = 0;
+  double not_finite = 0;  ///< predictions where there is a truth
 };
 
 ErrorSums errors_of(const HeldPart& held, const std::vector<double>& values,
@@ -162,6 +166,7 @@ ErrorSums errors_of(const HeldPart& held, const std::vector<double>& values,
   ErrorSums sums;
   for_each_index(held.box, held.own, [&](std::size_t i) {
     const double error = values[i] - truth[i];
+    if (!std::isnan(truth[i]) && !std::isfinite(values[i])) sums.not_finite += 1;
     if (std::isnan(error)) return;
     sums.count += 1;
     sums.squares += error * error;
@@ -192,8 +197,9 @@ void ImageScorer::score_numbers(const ImageRegion& region) {
     });
     const std::vector<double> sums = run_.world().all_reduce(
         std::vector<double>{errors.count, errors.squares, errors.sizes, errors.errors, similarity.sum,
-                            similarity.count, input_errors.squares, input_similarity.sum},
+                            similarity.count, input_errors.squares, input_similarity.sum, errors.not_finite},
         ReduceOp::kSum);
+    not_finite_ += sums[8];
     const std::string& name = targets[c].name;
     const std::string units = data_.statistics().of(targets[c].field).units;
     const auto psnr = [&](double squares) {
@@ -316,6 +322,10 @@ void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options,
     if (world.rank() != 0) return;
     const ImageReport report = report_of(model, scorer, options.title);
     for (const std::string& line : table_of(report)) log.info(line);
+    if (scorer.not_finite() > 0) {
+      log.warn(concat(std::llround(scorer.not_finite()),
+                      " values of the predictions are not finite, and do not count in these scores"));
+    }
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
   });

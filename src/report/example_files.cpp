@@ -145,7 +145,7 @@ std::optional<Examples> read_examples(const std::string& folder) {
     read_planes(examples, planes);
     return examples;
   } catch (const Json::exception& error) {
-    throw DataError(concat(text, " is malformed: ", error.what()));
+    throw DataError(concat(text, " is malformed: ", sentence_of(error)));
   } catch (const FileError& error) {
     throw DataError(error.what());
   }

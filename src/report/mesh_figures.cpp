@@ -136,7 +136,7 @@ void add_placement(const Json& placement, const std::string& suffix, Figures& fi
       {"fig-mesh-field" + suffix, field_picture(placement),
        concat("The pieces of the input field, numbered by rank; pieces of other samples, channels or depths "
               "stand behind each other. ",
-              placement.at("ranks").get<int>(), " ranks: ", axes_of(placement), ".")});
+              counted(placement.at("ranks").get<int>(), "rank"), ": ", axes_of(placement), ".")});
   if (!placement.at("stored").is_array()) return;
   const std::size_t count = placement.at("parameters").size();
   figures.push_back(

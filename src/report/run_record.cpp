@@ -104,11 +104,11 @@ std::int64_t RunRecord::first_step() const {
 }
 
 void reading(const std::string& path, const std::function<void()>& work) {
-  const auto refuse = [&](const char* why) { throw DataError(concat(path, " is malformed: ", why)); };
+  const auto refuse = [&](const std::string& why) { throw DataError(concat(path, " is malformed: ", why)); };
   try {
     work();
   } catch (const Json::exception& error) {
-    refuse(error.what());
+    refuse(sentence_of(error));
   } catch (const std::out_of_range&) {
     refuse("a list in it is too short");
   }

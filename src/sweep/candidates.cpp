@@ -10,6 +10,8 @@
 namespace jigsaw::inline sweep {
 namespace {
 
+constexpr std::int64_t kMostDrawsInVain = 1000;
+
 /// The names of the keys, those first on which others depend by `when`.
 std::vector<std::string> in_order_of_conditions(const SearchSpace& space) {
   std::vector<std::string> order;
@@ -61,6 +63,8 @@ Assignment applicable(const SearchSpace& space, const std::vector<std::string>& 
 std::vector<Assignment> grid(const SearchSpace& space) {
   std::vector<Assignment> all = {{}};
   for (const auto& [name, key] : space.keys) {
+    if (all.size() * key.values.size() > static_cast<std::size_t>(kMostSweepRuns))
+      throw ConfigError("the sweep's grid has more than a million runs");
     std::vector<Assignment> longer;
     for (const Assignment& begun : all) {
       for (const Json& value : key.values) {
@@ -69,7 +73,6 @@ std::vector<Assignment> grid(const SearchSpace& space) {
       }
     }
     all = std::move(longer);
-    if (all.size() > 1'000'000) throw ConfigError("the sweep's grid has more than a million runs");
   }
   return all;
 }
@@ -94,28 +97,33 @@ Json draw(const SearchKey& key, const std::string& name, std::int64_t seed, std:
 }  // namespace
 
 std::vector<Assignment> candidates(const SearchSpace& space, const Json& base) {
-  if (space.method == SearchMethod::kList) {
-    std::vector<Assignment> all;
-    for (const Assignment& run : space.runs) {
-      if (std::find(all.begin(), all.end(), run) == all.end()) all.push_back(run);
-    }
-    return all;
-  }
-  std::vector<Assignment> all;
-  if (space.method == SearchMethod::kGrid) {
-    all = grid(space);
-  } else {
-    for (std::int64_t i = 0; i < space.count; ++i) {
-      Assignment& run = all.emplace_back();
-      for (const auto& [name, key] : space.keys) run[name] = draw(key, name, space.seed, i);
-    }
-  }
-  const std::vector<std::string> order = in_order_of_conditions(space);
   std::vector<Assignment> result;
+  if (space.method == SearchMethod::kList) {
+    std::set<Assignment> listed;
+    for (const Assignment& run : space.runs) {
+      if (listed.insert(run).second) result.push_back(run);
+    }
+    return result;
+  }
   std::set<std::string> seen;
-  for (const Assignment& combination : all) {
-    Assignment run = applicable(space, order, base, combination);
-    if (seen.insert(Json(run).dump()).second) result.push_back(std::move(run));
+  const auto add = [&](Assignment run) {
+    const bool another = seen.insert(Json(run).dump()).second;
+    if (another) result.push_back(std::move(run));
+    return another;
+  };
+  const std::vector<std::string> order = in_order_of_conditions(space);
+  if (space.method == SearchMethod::kGrid) {
+    for (const Assignment& combination : grid(space)) add(applicable(space, order, base, combination));
+    return result;
+  }
+  const bool endless = std::ranges::any_of(
+      space.keys, [](const auto& key) { return key.second.is_range() && !key.second.integer; });
+  std::int64_t in_vain = 0;  // draws in a row that gave no other run
+  for (std::int64_t i = 0; std::ssize(result) < space.count; ++i) {
+    if (i >= space.count && (!endless || in_vain >= kMostDrawsInVain)) break;
+    Assignment all;
+    for (const auto& [name, key] : space.keys) all[name] = draw(key, name, space.seed, i);
+    in_vain = add(applicable(space, order, base, all)) ? 0 : in_vain + 1;
   }
   return result;
 }

@@ -64,7 +64,7 @@ void declare(Keys<SearchSpace>& keys) {
   keys.add("keys", &SearchSpace::keys, std::make_unique<MapForm<SearchKey>>(search_key()))
       .doc("By dotted key of the configuration: a list of values, or an object that says more.");
   keys.add("runs", &SearchSpace::runs).doc("Each run's values by dotted key (method \"list\").");
-  keys.add("count", &SearchSpace::count).at_least(0).doc("Runs to draw (random and halving).");
+  keys.add("count", &SearchSpace::count).range(0, kMostSweepRuns).doc("Runs to draw (random and halving).");
   keys.add("seed", &SearchSpace::seed).doc("Of the draws; a larger count keeps the runs of a smaller one.");
   keys.add("metric", &SearchSpace::metric)
       .not_empty()

@@ -10,6 +10,9 @@
 
 namespace jigsaw::inline sweep {
 
+/// More are no search that anybody trains.
+inline constexpr std::int64_t kMostSweepRuns = 1'000'000;
+
 enum class SearchMethod : std::uint8_t { kGrid, kList, kRandom, kHalving };
 enum class Scale : std::uint8_t { kLinear, kLogarithmic };
 

@@ -169,8 +169,8 @@ void tell_steps(Log& log, const OpenedRun& run) {
   char epochs[32];
   std::snprintf(epochs, sizeof epochs, "%.4g",
                 samples / static_cast<double>(run.data().count(Split::kTrain)));
-  tell(log, concat("training: ", run.total_steps(), " steps with ", train.batch_size, " samples each, ",
-                   epochs, " epochs"));
+  tell(log, concat("training: ", counted(run.total_steps(), "step"), " with ",
+                   counted(train.batch_size, "sample"), " each, ", epochs, " epochs"));
 }
 
 }  // namespace

@@ -475,7 +475,7 @@ void Trainer::finish(std::int64_t step) {
   if (last_validation_) results["validation"] = last_validation_->metrics(0);
   write_summary(directory_->summary_path(), results, own, world_, log_);
   // The seconds are those of this start: how long the ones before it took is written nowhere.
-  log_.info(concat("done: ", step, " steps",
+  log_.info(concat("done: ", counted(step, "step"),
                    first_step_ > 1 ? concat(", ", step - first_step_ + 1, " of them") : "", " in ",
                    human_seconds(now() - started_), "; results in ", directory_->path()));
 }

@@ -160,7 +160,8 @@ void TrainingState::check_unchanged(const Json& before) const {
   }
 }
 
-void TrainingState::check_data(const Json& before) const {
+/// @param configuration, before  of the run that is to be resumed: its keys, and the fingerprint of its data.
+void TrainingState::check_data(const Json& configuration, const Json& before) const {
   Json now = data_fingerprint(run_.data());
   const std::optional<GridOrder> was = order_of(before), is = order_of(now);
   for (const char* compared_apart : {"rows", "columns"}) now.erase(compared_apart);
@@ -168,10 +169,17 @@ void TrainingState::check_data(const Json& before) const {
   // Statistics of the same points in another order are others in their last digits.
   if ((key.empty() || key == "statistics") && was && is && !alike(*was, *is)) key = "rows and columns";
   if (key.empty()) return;
-  throw ConfigError(
-      concat("data.files: the ", key,
-             " of the training data differ from those of the run that is to be resumed; use its "
-             "files, start anew with --resume never, or pass --allow-change"));
+  const auto normalization = [](const Json& keys) {
+    const Json data = keys.value("data", Json::object());
+    return data.is_object() ? data.value("normalization", Json()) : Json();
+  };
+  const bool of_another_file =
+      key == "statistics" && normalization(configuration) != normalization(to_json(run_.configuration()));
+  throw ConfigError(concat(of_another_file ? "data.normalization" : "data.files", ": the ", key,
+                           of_another_file ? "" : " of the training data",
+                           " differ from those of the run that is to be resumed; ",
+                           of_another_file ? "set it back" : "use its files",
+                           ", start anew with --resume never, or pass --allow-change"));
 }
 
 void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
@@ -195,7 +203,7 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   }
   if (!allow_change) {
     check_unchanged(configuration);
-    check_data(data);
+    check_data(configuration, data);
   }
   load(found, allow_change);
   optimizer_.restore(optimizer_steps);

@@ -61,7 +61,7 @@ class TrainingState {
 
  private:
   void check_unchanged(const Json& before) const;
-  void check_data(const Json& before) const;
+  void check_data(const Json& configuration, const Json& before) const;
   void load(const FoundCheckpoint& found, bool allow_change);
 
   OpenedRun& run_;

@@ -29,6 +29,9 @@ TEST(Text, PatternsMatchWholeNames) {
 }
 
 TEST(Text, HumanUnits) {
+  EXPECT_EQ(counted(0, "step"), "0 steps");
+  EXPECT_EQ(counted(1, "step"), "1 step");
+  EXPECT_EQ(counted(2, "step"), "2 steps");
   EXPECT_EQ(human_bytes(12), "12 B");
   EXPECT_EQ(human_bytes(1536), "1.5 KiB");
   EXPECT_EQ(human_seconds(3723), "1:02:03");

@@ -31,6 +31,8 @@ TEST(Explain, Keys) {
             "  Must be a multiple of 6.\n");
   EXPECT_EQ(explain<Config>("optimizer.groups[3].match"), explain<Config>("optimizer.groups.match"));
   EXPECT_NE(explain<Config>("optimizer.groups.match").find("\n  required\n"), std::string::npos);
+  EXPECT_EQ(explain<Config>("optimizer.groups[].match"), explain<Config>("optimizer.groups.match"));
+  EXPECT_EQ(explain<Config>("optimizer.groups[]"), explain<Config>("optimizer.groups"));
   EXPECT_NE(explain<Config>("data.variables.levels").find("list of integers of at least 1"),
             std::string::npos);
 }
@@ -92,6 +94,7 @@ TEST(Explain, TaggedSections) {
   EXPECT_NE(explain<Network>("model.linear").find("    features  integer of at least 1; required\n"),
             std::string::npos);
   EXPECT_NE(explain<Network>("optimizer.type").find("default: \"adam\""), std::string::npos);
+  EXPECT_EQ(explain<Network>("linear.bias"), explain<Network>("model.linear.bias"));
   EXPECT_EQ(error_of([] { explain<Network>("model.tims"); }),
             "there is no key \"model.tims\" (did you mean \"times\"?)");
 }

@@ -71,6 +71,9 @@ TEST_F(LoadConfig, RefusesWhatIsNoConfiguration) {
   EXPECT_EQ(error_of([] { load_config("/nowhere/c.json"); }),
             "the configuration file cannot be used: cannot open /nowhere/c.json: No such file or directory");
   EXPECT_EQ(error_of([] { load_config("/tmp"); }), "the configuration /tmp is a folder, not a file");
+  EXPECT_EQ(error_of([] { load_config("/tmp", "machine"); }), "the machine /tmp is a folder, not a file");
+  EXPECT_EQ(error_of([] { load_config("/nowhere/m.json", "machine"); }),
+            "the machine file cannot be used: cannot open /nowhere/m.json: No such file or directory");
   EXPECT_EQ(load_error(std::string((16 << 20) + 1, ' ')),
             "the configuration file cannot be used: cannot read " + path_ + ": it is longer than 16.0 MiB");
 }

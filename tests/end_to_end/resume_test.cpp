@@ -394,6 +394,14 @@ TEST_F(ResumeTest, DataMayMoveAndOtherDataAreRefused) {
   ASSERT_EQ(run(1, with("seed1", 10)).exit_code, 0);
   EXPECT_EQ(run(1, with("moved", 12)).exit_code, 0);
   expect_one_error(run(1, with("seed2", 14)), 2, "data.files: the statistics of the training data differ");
+  // Of the same files with the statistics of others it is not the files that differ.
+  const std::string statistics = folder_ / "statistics.json";
+  ASSERT_EQ(run(1, "stats --config " + (folder_ / "config.json") + " --set 'data.files=[\"" +
+                       (folder_ / "seed2") + "/*.nc\"]' --output " + statistics)
+                .exit_code,
+            0);
+  expect_one_error(run(1, with("moved", 14) + " --set data.normalization=" + statistics), 2,
+                   "data.normalization: the statistics differ");
   EXPECT_EQ(run(1, with("seed2", 14) + " --allow-change").exit_code, 0);
 }
 

@@ -107,6 +107,14 @@ TEST(WrongInput, MisspeltCommandsAreNoFiles) {
   }
 }
 
+TEST(WrongInput, NumbersOutOfRangeAreOneShortSentence) {
+  const Outcome outcome = run(1, "sweep --config x.json --grid y.json --index -1");
+  EXPECT_EQ(outcome.exit_code, 2);
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("must be a number of at least 0, not -1"), std::string::npos)
+      << outcome.err;
+}
+
 TEST(WrongInput, FilesOfOtherKindsSayHowToConvertThem) {
   const TemporaryFolder folder;
   folder.write("config.json", small_config(folder).dump());

@@ -80,7 +80,28 @@ TEST(Candidates, DrawsStayWhenMoreAreAskedFor) {
   EXPECT_EQ(depths.rbegin()->first, 5);
 }
 
+/// Rates of four digits come again; what was drawn first stays first.
+TEST(Candidates, DrawsThatComeAgainAreMadeUpFor) {
+  const char* keys = R"("keys": {"rate": {"from": 1, "to": 1.2}, "act": ["gelu", "relu"]})";
+  const auto few = of(concat(R"({"method": "random", "count": 20, )", keys, "}").c_str());
+  const auto many = of(concat(R"({"method": "random", "count": 300, )", keys, "}").c_str());
+  ASSERT_EQ(few.size(), 20U);
+  ASSERT_EQ(many.size(), 300U) << "of 402 that there are";
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+  // More than there are, lists, and ranges of whole numbers end.
+  const std::size_t all = of(concat(R"({"method": "random", "count": 5000, )", keys, "}").c_str()).size();
+  EXPECT_GT(all, 390U);
+  EXPECT_LE(all, 402U);
+  EXPECT_EQ(of(R"({"method": "random", "count": 50, "keys": {"act": ["gelu", "relu"]}})").size(), 2U);
+  EXPECT_EQ(
+      of(R"({"method": "halving", "count": 99, "keys": {"depth": {"from": 1, "to": 3, "integer": true}}})")
+          .size(),
+      3U);
+}
+
 TEST(Candidates, FaultyFilesAreRefused) {
+  EXPECT_NE(error_of(R"({"method": "random", "count": 1000001, "keys": {"a": [1]}})").find("1000000"),
+            std::string::npos);
   EXPECT_NE(error_of(R"({"keys": {}})").find("keys"), std::string::npos);
   EXPECT_NE(error_of(R"({"keys": {"a": {"from": 1, "to": 2}}})").find("needs a list"), std::string::npos);
   EXPECT_NE(error_of(R"({"method": "random", "keys": {"a": [1]}})").find("count"), std::string::npos);

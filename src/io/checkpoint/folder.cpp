@@ -40,6 +40,16 @@ bool is_there(const std::string& path) {
   return type != fs::file_type::not_found;
 }
 
+/// What a name leads to. @throws FileError  when that cannot be told: it is behind a folder that may not be
+/// entered.
+fs::file_type type_of(const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::none)
+    throw FileError(concat("cannot read ", path.string(), ": ", error.message()));
+  return type;
+}
+
 void remove_folder(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -56,8 +66,8 @@ void create_folder(const std::string& path) {
 /// Names in a folder that begin so; none when there is no folder.
 std::vector<std::string> names_in(const std::string& folder, const std::string& begin) {
   std::vector<std::string> names;
+  if (type_of(folder) != fs::file_type::directory) return names;
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return names;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (name.starts_with(begin)) names.push_back(name);
@@ -83,22 +93,24 @@ bool better(double a, double b, const Retention& retention) {
   return retention.highest_is_best ? a > b : a < b;
 }
 
-std::string checkpoint_at(const std::string& path) {
+std::string checkpoint_at(const std::string& path) try {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  std::error_code unreadable;  // what cannot be read is told where it is opened
   fs::path latest = folder;
-  if (fs::is_directory(folder, unreadable) && !fs::exists(manifest_path(folder), unreadable)) {
-    if (fs::is_directory(latest / "checkpoints", unreadable)) latest /= "checkpoints";
+  if (type_of(folder) == fs::file_type::directory &&
+      type_of(manifest_path(folder)) == fs::file_type::not_found) {
+    if (type_of(latest / "checkpoints") == fs::file_type::directory) latest /= "checkpoints";
     latest /= "latest";
   }
-  if (latest.filename() != "latest" || !fs::is_regular_file(latest, unreadable)) return folder;
+  if (latest.filename() != "latest" || type_of(latest) != fs::file_type::regular) return folder;
   const std::string name = split(read_text(latest.string(), 1 << 10), '\n').front();
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos) {
     throw CheckpointError(
         concat(latest.string(), " names ", quote(name), ", which is no checkpoint beside it"));
   }
   return (latest.parent_path() / name).string();
+} catch (const FileError& error) {
+  throw CheckpointError(error.what());
 }
 
 std::string manifest_path(const std::string& checkpoint) {
@@ -106,10 +118,9 @@ std::string manifest_path(const std::string& checkpoint) {
 }
 
 std::string manifest_text(const std::string& checkpoint) {
-  std::error_code error;
-  if (!fs::is_directory(checkpoint, error))
+  if (type_of(checkpoint) != fs::file_type::directory)
     throw CheckpointError(concat("there is no checkpoint ", quote(checkpoint)));
-  if (!fs::exists(manifest_path(checkpoint), error) && !error) {
+  if (type_of(manifest_path(checkpoint)) == fs::file_type::not_found) {
     throw CheckpointError(concat(checkpoint, " is not a whole checkpoint: it has no manifest.json"));
   }
   return read_text(manifest_path(checkpoint), kMaxManifestBytes);

@@ -89,7 +89,7 @@ bool better(double a, double b, const Retention& retention);
 
 /// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` names that it is
 /// or holds, or that the folder `checkpoints` in it holds (of a run directory).
-/// @throws CheckpointError  when a `latest` names something elsewhere.
+/// @throws CheckpointError  when a `latest` names something elsewhere, or what is there cannot be looked at.
 std::string checkpoint_at(const std::string& path);
 std::string manifest_path(const std::string& checkpoint);
 /// The manifest's text. @throws CheckpointError  when there is no checkpoint or it has no manifest.

@@ -66,8 +66,8 @@ std::string describe_tensors(const StoredManifest& stored, const std::string& gr
     elements += tensor.shape.count();
     bytes += bytes_of(tensor);
   }
-  return concat("  ", printable(group), ": ", count, " tensors of ", elements, " elements, ",
-                human_bytes(bytes), "\n", group == "parameters" ? tree.text() : "");
+  return concat("  ", printable(group), ": ", counted(count, "tensor"), " of ", counted(elements, "element"),
+                ", ", human_bytes(bytes), "\n", group == "parameters" ? tree.text() : "");
 }
 
 /// The data sets of these pieces of a shard.
@@ -106,7 +106,8 @@ Inspection inspect_checkpoint(const std::string& path) {
   const CheckpointManifest& manifest = stored.manifest;
   Inspection result;
   result.text = concat(folder, "\n  step ", manifest.step, ", saved as number ", stored.serial, ", by ",
-                       stored.shards.size(), " ranks on the mesh ", printable(manifest.mesh.dump()), "\n");
+                       counted(std::ssize(stored.shards), "rank"), " on the mesh ",
+                       printable(manifest.mesh.dump()), "\n");
   if (manifest.score)
     result.text +=
         concat("  ", printable(manifest.score->metric), " ", manifest.score->value, " in validation\n");

@@ -310,6 +310,8 @@ StoredManifest read_manifest(std::string_view text, const std::string& path) {
     return stored;
   } catch (const CheckpointError&) {
     throw;
+  } catch (const Json::exception& error) {
+    refuse_manifest(path, sentence_of(error));
   } catch (const std::exception& error) {
     refuse_manifest(path, error.what());
   }

@@ -192,6 +192,8 @@ SafetensorsHeader read_safetensors_header(const std::string& path) try {
   return result;
 } catch (const DataError&) {
   throw;
+} catch (const Json::exception& error) {
+  refuse_safetensors(path, sentence_of(error));
 } catch (const std::exception& error) {
   refuse_safetensors(path, error.what());
 }
@@ -237,6 +239,11 @@ std::string import_safetensors(const std::string& input, const std::string& fold
       refuse_safetensors(input, concat("the tensor ", quote(entry.name), " is of type ", entry.dtype,
                                        ", F64, F32, F16 and BF16 are read"));
     bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
+  }
+  for (const char* name : {"checkpoints", "config.json"}) {
+    if (std::error_code unreadable; std::filesystem::exists(std::filesystem::path(folder) / name, unreadable))
+      throw CheckpointError(concat(quote(folder), " is a run directory, with ", name,
+                                   " in it; import into a folder of its own"));
   }
   const CheckpointFolder checkpoints(folder);
   if (const CheckpointFolder::Survey present = checkpoints.survey();

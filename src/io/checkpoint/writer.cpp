@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/heartbeat.h"
+#include "base/start_thread.h"
 #include "base/text.h"
 #include "base/trace.h"
 #include "checkpoint/save_phase.h"
@@ -60,14 +61,29 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   temporary_ = communicator_.broadcast_text(temporary_);
   if (!start_copy(pieces)) copy(pieces);
   stage_ = Stage::kWriting;
-  shard_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat(), trace = current_trace()] {
-    const WorksFor rank(heartbeat);
-    const TracesFor traced(trace, "saving");
-    wait_for_copy();
-    const TraceSpan span(TraceKind::kPhase, "write a shard");
-    return write();
-  });
+  start_write();
   return std::nullopt;
+}
+
+/// Where the system has no thread for it, that is the failure of this rank's shard.
+void CheckpointWriter::start_write() {
+  try {
+    start_thread("to save a checkpoint", [&] {
+      shard_ =
+          std::async(std::launch::async, [this, heartbeat = current_heartbeat(), trace = current_trace()] {
+            const WorksFor rank(heartbeat);
+            const TracesFor traced(trace, "saving");
+            wait_for_copy();
+            const TraceSpan span(TraceKind::kPhase, "write a shard");
+            return write();
+          });
+    });
+  } catch (const Error&) {
+    if (!copy_.passed()) communicator_.context().runtime()->synchronise(Stream::kDownload);
+    std::promise<ShardRecord> failed;
+    failed.set_exception(std::current_exception());
+    shard_ = failed.get_future();
+  }
 }
 
 void CheckpointWriter::copied() {
@@ -216,21 +232,27 @@ void CheckpointWriter::begin_commit() {
   failure_ = first_failure(communicator_, [&] { shard = shard_.get(); });
   pieces_.clear();
   if (!failure_.empty()) return;
-  std::vector<std::string> records = communicator_.gather_text(describe_shards({shard}).dump());
+  const std::vector<std::string> records = communicator_.gather_text(describe_shards({shard}).dump());
   reached(SavePhase::kAgreed, communicator_.rank());
   stage_ = Stage::kCommitting;
   if (communicator_.rank() != 0) return;
   auto stands = std::make_shared<std::promise<Committed>>();
   committed_ = stands->get_future();
-  retiring_ = std::async(std::launch::async, [this, stands, records = std::move(records),
-                                              heartbeat = current_heartbeat(), trace = current_trace()] {
-    const WorksFor rank(heartbeat);
-    const TracesFor traced(trace, "saving");
-    const TraceSpan span(TraceKind::kPhase, "commit a checkpoint");
-    const Committed committed = commit(records);
-    stands->set_value(committed);
-    return retire(committed.path);
-  });
+  try {
+    start_thread("to save a checkpoint", [&] {
+      retiring_ = std::async(std::launch::async, [this, stands, records, heartbeat = current_heartbeat(),
+                                                  trace = current_trace()] {
+        const WorksFor rank(heartbeat);
+        const TracesFor traced(trace, "saving");
+        const TraceSpan span(TraceKind::kPhase, "commit a checkpoint");
+        const Committed committed = commit(records);
+        stands->set_value(committed);
+        return retire(committed.path);
+      });
+    });
+  } catch (const Error& error) {
+    stands->set_value(Committed{"", error.what()});
+  }
 }
 
 SaveOutcome CheckpointWriter::end(const std::string& path, const std::string& failure) {

@@ -67,6 +67,7 @@ class CheckpointWriter {
   void copy(const std::vector<CheckpointPiece>& pieces);
   bool start_copy(const std::vector<CheckpointPiece>& pieces);
   void wait_for_copy() const;
+  void start_write();
   ShardRecord write();
   Committed commit(const std::vector<std::string>& records);
   Retired retire(const std::string& path);

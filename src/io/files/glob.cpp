@@ -3,6 +3,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "base/error.h"
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 /// What a pattern names: files, and what else there is of that name.
 struct Matches {
   std::vector<std::string> files, folders;
+  bool denied = false;  ///< where we may not look there may be more
 
   bool empty() const { return files.empty() && folders.empty(); }
 };
@@ -26,16 +28,26 @@ struct Matches {
 Matches matches(const std::string& pattern, const fs::path& literally) {
   glob_t found{};
   std::vector<std::string> paths;
-  std::error_code absent;
-  if (fs::exists(literally, absent)) {
+  Matches result;
+  const auto exists = [&](const fs::path& path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    result.denied = result.denied || error == std::errc::permission_denied;
+    return fs::exists(status);
+  };
+  if (exists(literally)) {
     paths = {literally.string()};
   } else if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  } else {
+    globfree(&found);
+    const auto is_denied = [](const char* /*folder*/, int error) { return error == EACCES ? 1 : 0; };
+    result.denied = result.denied || ::glob(pattern.c_str(), 0, is_denied, &found) == GLOB_ABORTED;
   }
   globfree(&found);
-  Matches result;
   for (const std::string& path : paths) {
     std::error_code ignored;
+    if (!exists(path)) continue;
     if (fs::is_regular_file(path, ignored) || is_zarr_store(path)) {
       result.files.push_back(path);
     } else if (fs::is_directory(path, ignored)) {
@@ -71,10 +83,13 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
     if (relative)
       found =
           matches((escaped(folder.string()) + "/").append(pattern), concat(folder.string(), "/", pattern));
+    const bool denied = found.denied;
     if (found.empty()) found = matches(pattern, pattern);
     if (found.empty()) {
-      throw DataError(concat("no file matches \"", pattern, "\"", relative ? " in " : "",
-                             relative ? folder.string() + " or the working folder" : ""));
+      throw DataError(
+          concat("no file matches \"", pattern, "\"", relative ? " in " : "",
+                 relative ? folder.string() + " or the working folder" : "",
+                 denied || found.denied ? " as far as this user may look: a folder denies permission" : ""));
     }
     if (found.files.empty()) refuse_folder(found.folders.front());
     for (const std::string& path : found.files) {

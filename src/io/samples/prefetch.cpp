@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
+#include "base/start_thread.h"
 #include "base/trace.h"
 
 namespace jigsaw::inline samples {
@@ -24,12 +24,14 @@ Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadA
     : load_(std::move(load)), last_(last), depth_(ahead.depth), to_load_(first), to_give_(first) {
   for (std::size_t i = 0; i < ahead.workers; ++i) {
     try {
-      threads_.emplace_back([this, heartbeat = current_heartbeat(), trace = current_trace()] {
-        const WorksFor rank(heartbeat);
-        const TracesFor traced(trace, "reading ahead");
-        run();
+      start_thread("to read ahead", [&] {
+        threads_.emplace_back([this, heartbeat = current_heartbeat(), trace = current_trace()] {
+          const WorksFor rank(heartbeat);
+          const TracesFor traced(trace, "reading ahead");
+          run();
+        });
       });
-    } catch (const std::system_error&) {
+    } catch (const Error&) {
       // The system has no more threads for us: those that are there read the same, only later.
       if (threads_.empty()) throw;
       break;

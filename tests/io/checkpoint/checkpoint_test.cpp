@@ -211,6 +211,10 @@ TEST_F(Checkpoint, WhatIsNotThereOrNotWholeIsNotOpened) {
   EXPECT_EQ(open_error("step_00000002"), "there is no checkpoint \"" + folder_ + "/step_00000002\"");
   EXPECT_EQ(open_error("latest"), "");
   EXPECT_EQ(open_error("step_00000001/"), "");
+  // What cannot be looked at, as behind a folder that denies permission, may be whole.
+  std::filesystem::create_directory(folder_ + "/loop");
+  std::filesystem::create_symlink("latest", folder_ + "/loop/latest");
+  EXPECT_EQ(open_error("loop"), "cannot read " + folder_ + "/loop/latest: Too many levels of symbolic links");
   for (const char* text : {"", "{", "null", "[]", "{}", "{\"format_version\": \"x\"}", "\xff\xfe",
                            "{\"format_version\": 2}", "{\"format_version\": 2, \"xxh64\": \"\"}"}) {
     put_text(folder_ + "/step_00000001/manifest.json", text);

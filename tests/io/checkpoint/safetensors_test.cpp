@@ -130,6 +130,13 @@ TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {
   // Others' checkpoints are not its to replace.
   EXPECT_THROW(import_safetensors(file_, temporary_.path() + "/imported", context_), CheckpointError);
   EXPECT_THROW(import_safetensors(file_, folder_, context_), CheckpointError);
+  for (const char* name : {"checkpoints", "config.json"}) {
+    const std::string run = concat(temporary_.path(), "/run_with_", name);
+    std::filesystem::create_directories(concat(run, "/", name));
+    EXPECT_EQ(
+        testing::error_of<CheckpointError>([&] { import_safetensors(file_, run, context_); }),
+        concat(quote(run), " is a run directory, with ", name, " in it; import into a folder of its own"));
+  }
   EXPECT_NO_THROW(open_checkpoint(folder_, *self_));
   const FoundCheckpoint again = open_checkpoint(imported, *self_);
   ASSERT_EQ(again.stored.tensors.size(), 3u);
@@ -207,6 +214,7 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
     } catch (const DataError& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << says << ": " << error.what();
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos);
     }
   }
 }

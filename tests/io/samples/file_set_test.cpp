@@ -52,6 +52,22 @@ TEST(Glob, SaysWhatItDidNotFind) {
   EXPECT_NE(message.find("/tmp"), std::string::npos);
 }
 
+TEST(Glob, FoldersThatDenyPermissionAreNotEmpty) {
+  if (::geteuid() == 0) GTEST_SKIP() << "everything is permitted to root";
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path data = folder.path() + "/data";
+  std::filesystem::create_directory(data);
+  std::ofstream(data / "x.nc") << "x";
+  for (const auto permitted : {std::filesystem::perms::none, std::filesystem::perms::owner_read}) {
+    std::filesystem::permissions(data, permitted);
+    for (const char* pattern : {"data/*.nc", "data/x.nc"}) {
+      const std::string message = message_of<DataError>([&] { expand_patterns({pattern}, folder.path()); });
+      EXPECT_NE(message.find("a folder denies permission"), std::string::npos) << message;
+    }
+  }
+  std::filesystem::permissions(data, std::filesystem::perms::owner_all);
+}
+
 TEST(FileSet, JoinsTimesOfSeveralFilesAndChoosesLevels) {
   FileSet files(all_files());
   files.select(kT2m, true);

@@ -100,6 +100,9 @@ TEST(Statistics, MustFitTheData) {
     Statistics changed = data.statistics();
     changed.fields["t2m"].deviation = 1e-14;
     EXPECT_NE(refused(changed, 6).find("t2m does not vary"), std::string::npos);
+    EXPECT_NE(refused(changed, 6).find("deviation 1e-14"), std::string::npos);
+    changed.fields["t2m"].deviation = -1;
+    EXPECT_EQ(refused(changed, 6), "the statistics of t2m give the deviation -1; it must be above 0");
     changed = data.statistics();
     changed.fields["t_850"].units = "degC";
     EXPECT_NE(refused(changed, 6).find("degC"), std::string::npos);
