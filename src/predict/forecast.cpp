@@ -306,9 +306,9 @@ void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
                     options.output));
   }
   const auto steps = static_cast<double>(run.starts() * options.steps);
-  log.info(concat("wrote ", run.starts(), " forecasts of ", options.steps, " steps to ", options.output, " (",
-                  human_bytes(bytes), ") in ", human_seconds(seconds), ": ", steps / seconds,
-                  " steps a second"));
+  log.info(concat("wrote ", counted(run.starts(), "forecast"), " of ", counted(options.steps, "step"), " to ",
+                  options.output, " (", human_bytes(bytes), ") in ", human_seconds(seconds), ": ",
+                  steps / seconds, " steps a second"));
 }
 
 }  // namespace jigsaw::inline predict
