@@ -75,13 +75,6 @@ Overdue driver_watch(double limit, int rank, int ranks, const std::function<void
   return Overdue(std::move(steps));
 }
 
-/// As it is written, with what the command line overrides.
-Json configuration_json(const ConfigArguments& arguments) {
-  Json json = load_config(arguments.config);
-  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
-  return json;
-}
-
 Configuration parsed(const Json& json, std::vector<std::string>* idle) {
   auto configuration = parse<Configuration>(json);
   if (idle != nullptr) *idle = idle_keys(json, configuration);
@@ -186,6 +179,15 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
 void tell_mesh(Job& job, int ranks) {
   const std::string reason = choose_mesh(job.configuration, job.folder, job.world, ranks);
   if (!reason.empty()) job.log.info(concat("mesh \"auto\": ", reason));
+}
+
+Json configuration_json(const ConfigArguments& arguments) {
+  Json json = load_config(arguments.config);
+  if (json.is_object()) {
+    for (const char* of_a_run : {"versions", "command_line"}) json.erase(of_a_run);
+  }
+  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
+  return json;
 }
 
 Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle) {

@@ -13,6 +13,10 @@
 
 namespace jigsaw {
 
+/// As the file has it, with what the command line overrides. It may be the config.json of a run, without what
+/// that says of the run. @throws ConfigError
+Json configuration_json(const ConfigArguments& arguments);
+
 /// Reads it. @throws ConfigError
 /// @param idle  gets what is to be said of keys that do nothing for now; may be null.
 Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle = nullptr);

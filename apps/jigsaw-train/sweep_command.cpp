@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
+#include "job.h"
 #include "kernels/cuda_context.h"
 #include "local_runs.h"
 #include "printed.h"
@@ -87,8 +88,7 @@ void check_metric(const SearchSpace& space, const Configuration& run) {
 
 Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments) {
   if (arguments.config.empty()) throw ConfigError("command line: sweep needs --config FILE beside --grid");
-  Json json = load_config(arguments.config);
-  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
+  const Json json = configuration_json(arguments);
   Sweep sweep;
   sweep.base = parse<Configuration>(json);
   sweep.space = parse<SearchSpace>(load_config(options.grid, "sweep"));

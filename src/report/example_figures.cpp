@@ -261,7 +261,7 @@ Figures example_figures(const RunRecord& run, const std::string& suffix) {
     add_planes(*run.examples, suffix, figures);
     add_rows(*run.examples, suffix, figures);
   }
-  reading(run.scores_path, [&] {
+  naming_malformed(run.scores_path, [&] {
     add_spectra(run, suffix, figures);
     add_scores(run, suffix, figures);
   });

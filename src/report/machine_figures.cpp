@@ -99,7 +99,7 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
   bool cut = false;
   for (const RunRecord& run : runs) {
     if (!run.over() || !run.summary.contains("ranks")) continue;
-    reading(run.path + "/summary.json", [&] {
+    naming_malformed(run.path + "/summary.json", [&] {
       for (const Json& rank : run.summary.at("ranks")) {
         if (memory.rows.size() >= kMostRanks) {
           cut = true;

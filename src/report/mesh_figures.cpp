@@ -153,7 +153,7 @@ void add_placement(const Json& placement, const std::string& suffix, Figures& fi
 Figures mesh_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (run.placement.is_object())
-    reading(run.path + "/placement.json", [&] { add_placement(run.placement, suffix, figures); });
+    naming_malformed(run.path + "/placement.json", [&] { add_placement(run.placement, suffix, figures); });
   return figures;
 }
 

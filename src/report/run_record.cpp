@@ -29,7 +29,7 @@ Json read_json(const std::string& path) {
   if (!is_there(path)) return nullptr;
   Json json;
   try {
-    reading(path, [&] { json = Json::parse(read_text(path, kMostRunText)); });
+    naming_malformed(path, [&] { json = Json::parse(read_text(path, kMostRunText)); });
   } catch (const FileError& error) {
     throw DataError(error.what());
   }
@@ -103,7 +103,7 @@ std::int64_t RunRecord::first_step() const {
   return std::llround(number_at(summary, "first_step", 1));
 }
 
-void reading(const std::string& path, const std::function<void()>& work) {
+void naming_malformed(const std::string& path, const std::function<void()>& work) {
   const auto refuse = [&](const std::string& why) { throw DataError(concat(path, " is malformed: ", why)); };
   try {
     work();

@@ -37,7 +37,7 @@ RunRecord read_run(const std::string& path);
 
 /// Does what takes a file of a run for what runs write. @throws DataError  that names the file when it is
 /// not.
-void reading(const std::string& path, const std::function<void()>& work);
+void naming_malformed(const std::string& path, const std::function<void()>& work);
 
 /// The number at `key` of an object; `otherwise` where there is none.
 double number_at(const Json& object, const std::string& key,

@@ -55,6 +55,10 @@ void refuse_near_fields(const OpenedFields& opened, const std::vector<std::strin
     const std::string why = refusal_of_field(path);
     if (!why.empty()) throw DataError(why);
   }
+  const auto faulty = std::ranges::find_if(
+      opened.catalogue, [](const VariableSummary& variable) { return !variable.fault.empty(); });
+  if (faulty != opened.catalogue.end() && std::ranges::any_of(paths, has_fields_in_time))
+    throw DataError(faulty->fault);
   const auto found = std::ranges::find_if(
       opened.catalogue, [](const VariableSummary& variable) { return variable.times.size() == 1; });
   if (found == opened.catalogue.end()) return;

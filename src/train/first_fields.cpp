@@ -128,6 +128,7 @@ class FieldChoice {
 
   /// A variable that training would refuse is left out, and told.
   void add(const VariableSummary& variable) {
+    if (!variable.fault.empty()) return refuse(variable.fault);
     try {
       if (variable.times.size() <= 1) {
         add_constant(variable);

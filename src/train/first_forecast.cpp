@@ -1,9 +1,12 @@
 #include "train/first_forecast.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "samples/windows.h"
 #include "train/first_fields.h"
@@ -24,8 +27,9 @@ std::string variable_text(const VariableSummary& variable) {
 /// "t2m (2 metre temperature, K)".
 std::string meaning(const VariableSummary& variable) {
   std::vector<std::string> what;
-  if (!variable.long_name.empty()) what.push_back(variable.long_name);
-  if (!variable.units.empty()) what.push_back(variable.units);
+  constexpr std::size_t kMostLetters = 80;  // it stands in a comment
+  if (!variable.long_name.empty()) what.push_back(printable(variable.long_name.substr(0, kMostLetters)));
+  if (!variable.units.empty()) what.push_back(printable(variable.units.substr(0, kMostLetters)));
   return what.empty() ? variable.name : concat(variable.name, " (", join(what, ", "), ")");
 }
 
@@ -40,6 +44,18 @@ std::vector<Time> times_of(const FileSet& files, const std::vector<VariableSumma
   return times;
 }
 
+/// Whether every point has a latitude and longitude: on a grid that has them for each, land may have none.
+bool has_places(FileSet& files, std::vector<std::string>& notices) {
+  if (files.grid().geographic) return true;
+  try {
+    files.read_forcing_degrees(Box::whole(files.grid().shape()));
+    return true;
+  } catch (const DataError& error) {
+    notices.push_back(concat("without the forcings latitude and longitude: ", error.what()));
+    return false;
+  }
+}
+
 std::string period_text(const Period& period, Calendar calendar) {
   return concat("[", quoted(format_time(period.first, calendar)), ", ",
                 quoted(format_time(period.last, calendar)), "]");
@@ -52,16 +68,18 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   std::vector<std::string> notices;
   const FirstFields fields = first_fields(files, paths.front(), bounds, notices);
   const VariableSummary& first = fields.predicted.front();
+  const std::string where =
+      files.where({first.name, first.levels.empty() ? std::nullopt : std::optional(first.levels.front())});
   const MemberChoice& member = options.member;
   if ((member.all || member.number) && !files.has_members()) {
-    throw ConfigError(concat("--member counts only for ensembles, and ", first.name, " in ", paths.front(),
+    throw ConfigError(concat("--member counts only for ensembles, and ", first.name, " in ", where,
                              " has no dimension of members (number, realization, member or ensemble)"));
   }
   const Shape space = files.grid().shape();
   const std::vector<Time> times = times_of(files, fields.predicted);
   const Calendar calendar = files.calendar();
   const auto [input_hours, lead, hours, even, train, valid] =
-      first_periods(times, concat(first.name, " in ", paths.front()), calendar, notices);
+      first_periods(times, concat(first.name, " in ", where), calendar, notices);
 
   std::vector<std::string> predicted, meanings, forcings;
   double channels = 0;
@@ -70,7 +88,7 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
     meanings.push_back(meaning(variable));
     channels += static_cast<double>(std::max<std::size_t>(1, variable.levels.size()));
   }
-  forcings = {"latitude", "longitude"};
+  if (has_places(files, notices)) forcings = {"latitude", "longitude"};
   if (hours < 24) forcings.emplace_back("time_of_day");
   if (times.back() - times.front() > 60 * kDay) forcings.emplace_back("day_of_year");
 
@@ -83,7 +101,7 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
     data.say(concat("left out, for they are the same everywhere: ", join(fields.flat, ", ")));
   if (!fields.constant.empty())
     data.add("static", quoted_list(fields.constant), "known and constant in time");
-  data.add("forcings", quoted_list(forcings), "known of every place and time");
+  if (!forcings.empty()) data.add("forcings", quoted_list(forcings), "known of every place and time");
   if (member.all) {
     data.add("member", quoted("all"),
              concat("of the ensemble: ", join(files.member_numbers(), ", "), ", each a series of samples"));
@@ -100,7 +118,7 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                   format_time(times.back(), calendar)));
   data.add("valid", period_text(valid, calendar), "begins where no window of training reaches");
   const std::string title = concat(lead, "-hour forecasts on a grid of ", space, " points from ",
-                                   paths.size(), paths.size() == 1 ? " file." : " files.");
+                                   counted(std::ssize(paths), "file"), ".");
   return {whole_text(options, title, data, space, edges_of(files.grid()), channels,
                      R"({"type": "mse", "area_weighted": true})"),
           std::move(notices)};

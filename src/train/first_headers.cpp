@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/text.h"
 #include "samples/data_file.h"
 
@@ -107,8 +108,7 @@ std::string lack_of_field(const std::string& path) {
 }
 
 std::optional<std::string> image_format(const std::string& path) {
-  std::string end = std::filesystem::path(path).extension().string();
-  std::ranges::transform(end, end.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  const std::string end = to_lower(std::filesystem::path(path).extension().string());
   constexpr std::array<std::string_view, 8> kOfFields = {".nc",   ".nc4", ".cdf",   ".zarr",
                                                          ".grib", ".grb", ".grib2", ".grb2"};
   if (std::ranges::find(kOfFields, end) != kOfFields.end()) return std::nullopt;

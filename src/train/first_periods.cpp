@@ -44,7 +44,7 @@ TimeSteps steps_of(const std::vector<Time>& times) {
 std::vector<Time> likely_leads(const TimeSteps& steps, Time usual) {
   constexpr std::size_t kMost = 16;
   std::vector<Time> leads;
-  if (usual % kHour == 0 && 6 * kHour % usual == 0) leads.push_back(6);
+  if (6 * kHour % usual == 0) leads.push_back(6);
   const auto add = [&](Time step) {
     const Time hours = step / kHour;
     if (step % kHour == 0 && leads.size() < kMost && std::ranges::find(leads, hours) == leads.end())
@@ -92,7 +92,7 @@ std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<i
                            " seconds; a configuration counts leads in whole hours"));
   }
   if (steps.even()) {
-    throw DataError(concat("the files hold ", times.size(), times.size() == 1 ? " time" : " times",
+    throw DataError(concat("the files hold ", counted(std::ssize(times), "time"),
                            times.empty() ? std::string()
                                          : concat(", from ", format_time(times.front(), calendar), " to ",
                                                   format_time(times.back(), calendar)),
@@ -124,7 +124,8 @@ FirstPeriods first_periods(const std::vector<Time>& times, const std::string& wh
           split_periods(times, windows, hours * kHour, (hours - input_hours.front()) * kHour);
       if (!periods) continue;
       most = windows.size();
-      best = FirstPeriods{input_hours, lead, usual / kHour, steps.even(), periods->first, periods->second};
+      const double step_hours = static_cast<double>(usual) / static_cast<double>(kHour);
+      best = FirstPeriods{input_hours, lead, step_hours, steps.even(), periods->first, periods->second};
     }
   }
   if (!best) refuse_times(times, steps, what, calendar);

@@ -10,9 +10,9 @@ namespace jigsaw::inline train {
 struct FirstPeriods {
   std::vector<int> input_hours;
   int lead_hours = 0;
-  Time step_hours = 0;  ///< the usual one between times
-  bool even = true;     ///< and the only one
-  Period train, valid;  ///< so far apart that no window reaches into both
+  double step_hours = 0;  ///< the usual one between times
+  bool even = true;       ///< and the only one
+  Period train, valid;    ///< so far apart that no window reaches into both
 };
 
 /// @param times    that all fields have, ascending.

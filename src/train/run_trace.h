@@ -40,9 +40,8 @@ TracedSteps traced_steps(const std::string& text, std::int64_t first_step);
 /// thread that it traces. Where nobody asked for a trace every call does nothing.
 class RunTrace {
  public:
-  /// Collective. @throws ConfigError  when the file cannot be written or is no earlier trace, or the steps
-  /// are
-  ///                                 none.
+  /// Collective.
+  /// @throws ConfigError  when the file cannot be written or is no earlier trace, or the steps are none.
   RunTrace(const TraceOptions& options, Communicator& world);
 
   /// The run begins with this step, and its own files are there, of which none becomes a trace. Collective.

@@ -374,6 +374,9 @@ TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
     file.field(
         "t", [](auto t, auto i, auto j) { return t % 2 == 1 ? kMissing : wave(t, i, j); }, "level", 2);
     file.file().text(file.field("odd", wave), "scale_factor", "two");
+    file.coordinate("plev", {850, 850}, "hPa");
+    file.field(
+        "q", [](auto t, auto i, auto j) { return wave(t, i, j); }, "plev", 2);
   }
   expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
   expect_text({R"("variables": [{"name": "t", "levels": [500]}, "t2m"])", R"("static": ["orography"])"});
@@ -381,14 +384,15 @@ TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
   expect_warnings({"left out: basin" + in + " cannot be used: its dimension region has 3 entries",
                    "left out: void" + in + " cannot be used: its dimension none has 0 entries",
                    "left out: t" + in + " is missing everywhere at the ", " looked at on the level 850\n",
+                   "left out: the coordinate plev of " + folder_ / "fields.nc" + " repeats the level 850",
                    "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\""});
 }
 
 /// CMIP's ocean: rows and columns without coordinates, latitudes and longitudes of points and of their cells'
 /// corners.
 TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
-  {
-    testing::NetcdfWriter file(folder_ / "ocean.nc");
+  const auto write = [&](const std::string& file_name, bool hole) {
+    testing::NetcdfWriter file(folder_ / file_name);
     const int time = file.dimension("time", 40), j = file.dimension("j", 8), i = file.dimension("i", 12),
               corner = file.dimension("vertices", 4), times = file.variable("time", NC_DOUBLE, {time});
     file.text(times, "units", "hours since 2020-01-01");
@@ -399,17 +403,25 @@ TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
                 corners = file.variable("vertices_" + name, NC_DOUBLE, {j, i, corner});
       file.text(points, "units", units);
       file.text(points, "bounds", "vertices_" + name);
-      file.put(points, FieldFile::steps(96, 10, 0.25));
+      std::vector<double> degrees = FieldFile::steps(96, 10, 0.25);
+      if (hole) degrees[30] = kMissing;
+      file.put(points, degrees);
       file.put(corners, FieldFile::steps(4 * 96, 10, 0.0625));
     }
     std::vector<double> values;
     for (std::size_t t = 0; t < 40; ++t)
       for (std::size_t point = 0; point < 96; ++point) values.push_back(wave(t, point / 12, point % 12));
     file.put(file.variable("tos", NC_FLOAT, {time, j, i}), values);
-  }
+  };
+  write("ocean.nc", false);
   expect_runs("--data " + quoted(folder_ / "ocean.nc"), "0.2");
-  expect_text({R"("variables": ["tos"])"});
+  expect_text({R"("variables": ["tos"])", R"("forcings": ["latitude", "longitude")"});
   EXPECT_EQ(text().find("static"), std::string::npos) << text();
+  // Land may have no place.
+  write("hole.nc", true);
+  expect_runs("--data " + quoted(folder_ / "hole.nc"), "0.2");
+  expect_warnings({"without the forcings latitude and longitude: "});
+  EXPECT_EQ(text().find(R"("latitude", "longitude")"), std::string::npos) << text();
 }
 
 TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
@@ -430,6 +442,8 @@ TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
   expect_text({R"("input_hours": [0])", R"("lead_hours": 744)"});
   expect_warnings({"the times of t2m in " + folder_ / "months.nc" +
                    " are 28 to 31 days apart, not evenly spaced: 13 of 24 begin a sample"});
+  expect_runs(write("half.nc", FieldFile::steps(120, 0, 0.5)), "0.1");
+  expect_text({R"("lead_hours": 6)", "the files have a field every 0.5 h"});
   // A field is lost.
   std::vector<double> hours = FieldFile::steps(40, 0, 6);
   hours.erase(hours.begin() + 20);
@@ -459,9 +473,9 @@ TEST_F(InitTest, SaysWhyFieldsAreNone) {
   expect_error(init("--data " + quoted(folder_ / "cut.nc")), 3, "cannot read " + folder_ / "cut.nc");
   {
     FieldFile file(folder_ / "long.nc", FieldFile::steps(40, 0, 12));
-    file.file().text(file.field("t2m", wave), "long_name", std::string(5000, 'x'));
+    file.file().text(file.field("t2m", wave), "units", std::string(5000, 'x'));
   }
-  expect_error(init("--data " + quoted(folder_ / "long.nc")), 3, "the attribute long_name of t2m in ");
+  expect_error(init("--data " + quoted(folder_ / "long.nc")), 3, "its attribute units has 5000 entries");
   // One time.
   { FieldFile(folder_ / "one.nc", {0}).field("t2m", wave); }
   expect_error(init("--data " + quoted(folder_ / "one.nc")), 3,
@@ -496,9 +510,9 @@ TEST_F(InitTest, SaysWhyFilesLikeForecastsAreTakenAsImages) {
     expect_warnings({reason, "; so the files are taken as images (--task forecast ends with this reason"});
     expect_error(init(data + " --task forecast"), 3, reason);
   }
-  // Images are told nothing.
+  // Images are told nothing of it.
   expect_ok(init("--data " + quoted(testing::source_dir() + "/tests/io/fixtures/images/volume.h5")));
-  EXPECT_EQ(warnings_.find("warning"), std::string::npos) << warnings_;
+  EXPECT_EQ(warnings_.find("taken as images"), std::string::npos) << warnings_;
 }
 
 }  // namespace

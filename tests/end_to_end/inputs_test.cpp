@@ -122,6 +122,17 @@ TEST_F(Inputs, ResumesBeforeTheScheduleGoesOnAndIsTheSame) {
   EXPECT_EQ(losses(output), losses(trained()));
 }
 
+/// The resolved one, beside which versions and a command line stand.
+TEST_F(Inputs, ARunsOwnConfigurationIsTaken) {
+  const std::string again = *folder_ / "again";
+  const Outcome done = run(1, trained() + "/config.json"),
+                anew = run(1, trained() + "/config.json --set output=" + again);
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.out.find("left to do"), std::string::npos) << done.out;
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_EQ(losses(again), losses(trained()));
+}
+
 /// What is only predicted need not be in the files that forecasts start from.
 TEST_F(Inputs, ForecastsStartWithoutDiagnosticVariables) {
   const std::string bare = *folder_ / "bare", dates = "--steps 2 --start 2021-02-01 2021-02-03T12:00 ";

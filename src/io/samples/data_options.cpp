@@ -176,7 +176,8 @@ void declare_selection(Keys<DataOptions>& keys) {
       .range(0, 87600)
       .doc(
           "Hours between the times that are used: those at multiples of it since 1970-01-01 00:00 of the "
-          "files' calendar; 0: all that the files hold.");
+          "files' calendar; 0: all that the files hold. Fields that data.forcing_times gives between "
+          "their times keep all of them.");
   keys.choice(
           "overlap", &DataOptions::overlap,
           {{"equal", Overlap::kEqual, "All have to hold the same values; where they do not, the run ends."},

@@ -67,9 +67,8 @@ FileSelection file_selection(const DataOptions& options, const std::string& meta
   return selection;
 }
 
-/// @param trained_with  statistics, which know the units of diagnostic variables that the files may lack;
-/// null
-///                      where they may not.
+/// @param trained_with  statistics with the units of diagnostic variables, which the files then may lack;
+///                      or null.
 void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
                    const Statistics* trained_with) {
   if (selection.channels)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -91,9 +92,39 @@ void FileSet::select_absent(const Field& field, const std::string& units, const 
   series_.insert({field, std::move(absent)});
 }
 
+/// What is refused leaves nothing behind: the grid, calendar and members are those of fields that were taken.
 void FileSet::select(const Field& field, Series series, bool uniform) {
   const std::lock_guard lock(mutex_);
   if (series_.contains(field)) return;
+  const auto begun = std::pair(grid_.axes.empty(), series_.empty());
+  try {
+    take(field, std::move(series), uniform);
+  } catch (const DataError&) {
+    if (begun.first) forget_grid();
+    if (begun.second) forget_calendar_and_members();
+    throw;
+  }
+}
+
+void FileSet::forget_grid() {
+  grid_ = {};
+  grid_file_.clear();
+  sampled_places_.reset();
+  places_.reset();
+  axis_maps_.clear();
+}
+
+void FileSet::forget_calendar_and_members() {
+  calendar_.reset();
+  calendar_file_.clear();
+  members_.clear();
+  members_file_.clear();
+  noted_members_.clear();
+  member_.reset();
+  members_differ_ = false;
+}
+
+void FileSet::take(const Field& field, Series series, bool uniform) {
   series.parts = find_parts(field, uniform);
   for (Part& part : series.parts) {
     if (!part.axes.horizontal()) continue;

@@ -28,6 +28,7 @@ struct VariableSummary {
   std::string name, units, long_name;
   std::vector<double> levels;  ///< ascending; empty for a variable without levels
   std::vector<Time> times;     ///< ascending; empty for a variable without time
+  std::string fault;           ///< why its levels cannot be read; "" when they can
 };
 
 /// Which points and times of the files are taken, and from which file, as DataOptions say.
@@ -90,7 +91,7 @@ class FileSet {
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  /// Every variable that is a field, sorted by name.
+  /// Every variable that is a field, sorted by name. @throws DataError  where times cannot be read.
   std::vector<VariableSummary> catalogue();
 
   /// Makes a field readable. Of a constant field (`has_time` false) the first state found is taken, for data
@@ -217,6 +218,9 @@ class FileSet {
   const Series& series(const Field& field) const;
   DataFile& use(int file);
   void select(const Field& field, Series series, bool uniform);
+  void take(const Field& field, Series series, bool uniform);
+  void forget_grid();
+  void forget_calendar_and_members();
   std::vector<Part> find_parts(const Field& field, bool uniform);
   /// While it lives, its file is not closed.
   class Pin {

@@ -33,6 +33,7 @@ const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
 std::vector<VariableSummary> FileSet::catalogue() {
   const std::lock_guard lock(mutex_);
   std::map<std::string, VariableSummary> summaries;
+  std::map<std::string, std::vector<double>> heights;  // of fields at one height in each file
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
     for (const FileVariable& variable : file.file().variables()) {
@@ -44,15 +45,29 @@ std::vector<VariableSummary> FileSet::catalogue() {
         summary.name = name;
         summary.units = variable.text("units");
         summary.long_name = variable.text("long_name");
-        if (axes.level >= 0 && !file.at_one_height(variable))
-          append(summary.levels, file.coordinates(dimension(variable, axes.level)));
+        try {
+          if (axes.level >= 0) {
+            append(file.at_one_height(variable) ? heights[name] : summary.levels,
+                   file.coordinates(dimension(variable, axes.level)));
+          }
+        } catch (const DataError& error) {
+          summary.fault = error.what();
+        }
         if (axes.time >= 0) append(summary.times, file.times(dimension(variable, axes.time)));
       }
     }
   }
   std::vector<VariableSummary> result;
+  const auto sort_levels = [](std::vector<double>& levels) {
+    std::sort(levels.begin(), levels.end());
+    levels.erase(std::unique(levels.begin(), levels.end(), same_level), levels.end());
+  };
   for (auto& [name, summary] : summaries) {
-    sort_unique(summary.levels);
+    // A level in each file is a level; one in all of them goes without saying.
+    sort_levels(heights[name]);
+    if (heights[name].size() > 1)
+      summary.levels.insert(summary.levels.end(), heights[name].begin(), heights[name].end());
+    sort_levels(summary.levels);
     sort_unique(summary.times);
     result.push_back(std::move(summary));
   }

@@ -99,10 +99,10 @@ void FileSet::place_on_grid(Part& part) {
     const auto of_rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
     const auto of_columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
     if (projected == grid_.geographic || !of_rows || !of_columns) refuse_grid(part, latitudes, longitudes);
-    maps = {std::make_shared<AxisMap>(*of_rows), std::make_shared<AxisMap>(*of_columns)};
-    part.rows = maps[0];
-    part.columns = maps[1];
+    part.rows = std::make_shared<AxisMap>(*of_rows);
+    part.columns = std::make_shared<AxisMap>(*of_columns);
     if (projected) place_on_projection(part);
+    maps = {part.rows, part.columns};
   }
   part.rows = maps[0];
   part.columns = maps[1];

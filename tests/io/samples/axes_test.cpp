@@ -163,7 +163,8 @@ TEST(Axes, AnAreaAcrossGreenwichThatIsSortedHasAGap) {
   for (const std::size_t i : {4U, 5U, 6U}) EXPECT_EQ(row[i], 8 + static_cast<double>(i) - 3);
   // About the dateline, from east to west.
   columns.values = {175, 170, 165, -165, -170, -175};
-  const std::string dateline = refusal_of(write(folder, {kRows, columns}));
+  const testing::TemporaryFolder other;  // the file above is open
+  const std::string dateline = refusal_of(write(other, {kRows, columns}));
   EXPECT_NE(dateline.find("a gap between -165 and 165;"), std::string::npos) << dateline;
   EXPECT_NE(dateline.find("\"longitude\": [165, -165]"), std::string::npos) << dateline;
 }
@@ -188,6 +189,31 @@ TEST(Axes, AScalarTimeIsToldApart) {
   EXPECT_NE(message.find("ncecat -u time"), std::string::npos) << message;
   FileSet constant({path});
   constant.select({"v", {}}, false);
+}
+
+/// The first field that is taken says which grid it is, not one that was refused before.
+TEST(Axes, WhatIsRefusedLeavesNothingBehind) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/grids.nc";
+  {
+    NetcdfWriter file(path);
+    const int fine = file.dimension("latitude", 3), coarse = file.dimension("lat", 2),
+              columns = file.dimension("longitude", 4),
+              fine_rows = file.variable("latitude", NC_DOUBLE, {fine}),
+              coarse_rows = file.variable("lat", NC_DOUBLE, {coarse}),
+              longitudes = file.variable("longitude", NC_DOUBLE, {columns});
+    file.variable("a", NC_DOUBLE, {fine, columns});
+    file.variable("b", NC_DOUBLE, {coarse, columns});
+    file.end();
+    file.put(fine_rows, kRows.values);
+    file.put(coarse_rows, {45, 35});
+    file.put(longitudes, kColumns.values);
+  }
+  FileSet files({path});
+  EXPECT_THROW(files.select({"a", {}}, true), DataError) << "it has no times";
+  files.select({"b", {}}, false);
+  EXPECT_EQ(files.grid().shape(), (Shape{2, 4}));
+  EXPECT_THROW(files.select({"a", {}}, false), DataError) << "its rows are others";
 }
 
 }  // namespace axes_test
