@@ -150,7 +150,7 @@ void declare(Keys<TrainOptions>& keys) {
       .at_least(0)
       .doc(
           "Steps in a row that may be skipped because loss or gradient is not finite; one more ends the "
-          "run.");
+          "run, and so does the last step where all were.");
   keys.check([](const O& o, const Place& at) {
     if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps; give one of them");
     if (o.batch_size % o.accumulate != 0) {

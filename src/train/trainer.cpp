@@ -150,11 +150,11 @@ void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
     require_points(step);
     return;
   }
-  if (state_.skipped_in_row() > config_.train.max_skipped) {
-    throw AgreedError(
-        ExitCode::kNonFinite, 0,
-        concat("loss or gradient was not finite in ", state_.skipped_in_row(), " steps in a row, up to step ",
-               step, "; a lower optimizer.learning_rate may help"));
+  const bool learned_nothing = step == steps_ && optimizer_->steps_done() == 0;
+  if (learned_nothing || state_.skipped_in_row() > config_.train.max_skipped) {
+    throw AgreedError(ExitCode::kNonFinite, 0,
+                      concat("loss or gradient was not finite in ", counted(state_.skipped_in_row(), "step"),
+                             " in a row, up to step ", step, "; a lower optimizer.learning_rate may help"));
   }
   log_.warn(concat("step ", step, " is skipped: loss ", result.loss, ", gradient norm ", result.norm,
                    options_.find_nan ? "" : "; --find-nan names the operation where that begins"));

@@ -70,8 +70,15 @@ TEST_F(SkipTest, BatchesThatAreNotFiniteAreSkippedAlikeOnEveryMesh) {
     EXPECT_NE(one.err.find("step " + std::to_string(step) + " is skipped: "), std::string::npos) << one.err;
   EXPECT_NE(one.err.find("; --find-nan names the operation where that begins\n"), std::string::npos)
       << one.err;
+  // Fewer steps than may be skipped, and all of them are.
+  const Outcome none = run(
+      2, arguments("none") + ways + "--set 'data.train=[\"2021-02-01\",\"2021-02-03\"]' --set train.steps=4");
+  EXPECT_EQ(none.exit_code, 5) << none.err;
+  ASSERT_EQ(none.errors().size(), 1U) << none.err;
+  EXPECT_NE(none.errors()[0].find("not finite in 4 steps in a row, up to step 4"), std::string::npos)
+      << none.err;
   const Outcome found =
-      run(1, arguments("found") + ways + "--find-nan --set train.steps=" + std::to_string(*steps.begin()));
+      run(1, arguments("found") + ways + "--find-nan --set train.steps=" + std::to_string(*steps.rbegin()));
   EXPECT_NE(found.err.find(" is skipped: "), std::string::npos) << found.err;
   EXPECT_EQ(found.err.find("; --find-nan names"), std::string::npos) << found.err;
   for (const char* mesh : {R"({"domain":[2,1]})", R"({"tensor":2})", R"({"data":2})"}) {

@@ -87,7 +87,7 @@ std::string fault_of_attributes(const FileVariable& variable) {
       return concat("its attribute ", attribute.name, " is ", numbers[0], ", not a finite number");
     }
   }
-  if (!variable.text("_Unsigned").empty())
+  if (const std::string is = variable.text("_Unsigned"); !is.empty() && is != "false")
     return "its attribute _Unsigned is not understood; store an unsigned type";
   return "";
 }
