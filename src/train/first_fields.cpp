@@ -145,10 +145,11 @@ class FieldChoice {
   FirstFields fields() const {
     FirstFields fields = fields_;
     const std::vector<Time> usual = usual_times(fields.predicted);
-    const auto others = std::ranges::stable_partition(
-        fields.predicted, [&](const VariableSummary& variable) { return variable.times == usual; });
-    for (const VariableSummary& variable : others) fields.other_times.push_back(variable.name);
-    fields.predicted.erase(others.begin(), others.end());
+    const auto others =
+        std::stable_partition(fields.predicted.begin(), fields.predicted.end(),
+                              [&](const VariableSummary& variable) { return variable.times == usual; });
+    for (auto each = others; each != fields.predicted.end(); ++each) fields.other_times.push_back(each->name);
+    fields.predicted.erase(others, fields.predicted.end());
     std::ranges::sort(fields.constant);
     std::ranges::sort(fields.flat);
     return fields;
@@ -236,10 +237,10 @@ FirstFields first_fields(FileSet& files, const std::string& path, const std::set
   std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
   FieldChoice choice(files, notices);
   // Those that are predicted say which grid it is.
-  std::ranges::stable_partition(catalogue,
-                                [](const VariableSummary& variable) { return variable.times.size() > 1; });
+  std::stable_partition(catalogue.begin(), catalogue.end(),
+                        [](const VariableSummary& variable) { return variable.times.size() > 1; });
   for (const VariableSummary& variable : catalogue) choice.add(variable);
-  const FirstFields fields = choice.fields();
+  FirstFields fields = choice.fields();
   if (fields.predicted.empty()) {
     throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
                                                   : choice.first_reason());
