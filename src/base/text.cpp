@@ -91,6 +91,10 @@ std::string counted(std::int64_t count, std::string_view one) {
   return concat(count, " ", one, count == 1 ? "" : "s");
 }
 
+std::string first_and_more(std::string_view first, std::int64_t more, std::string_view kind) {
+  return concat(first, more > 0 ? concat(" and ", counted(more, concat("more ", kind))) : "");
+}
+
 std::string human_bytes(std::int64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

@@ -45,6 +45,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
 /// "1 step", "2 steps". @param one  the noun, whose plural has an s behind it.
 std::string counted(std::int64_t count, std::string_view one);
 
+/// "a.nc", "a.nc and 1 more file", "a.nc and 2 more files": what is first, and how many more of its kind.
+std::string first_and_more(std::string_view first, std::int64_t more, std::string_view kind);
+
 /// "1.5 GiB", "317 MiB", "12 B".
 std::string human_bytes(std::int64_t bytes);
 

@@ -157,8 +157,7 @@ Json to_json(const MeshQuestion& question, const PlanReport& report) {
 }
 
 std::string to_text(const MeshQuestion& question, const PlanReport& report) {
-  std::string text =
-      concat("On ", question.ranks, question.ranks == 1 ? " rank" : " ranks", " of ", question.machine.name);
+  std::string text = concat("On ", counted(question.ranks, "rank"), " of ", question.machine.name);
   if (question.memory_bytes > 0)
     text += concat(" with ", gigabytes(static_cast<double>(question.memory_bytes)), " GB each");
   text += concat("; GB of the rank that has most; a batch of ", question.configuration.train.batch_size,

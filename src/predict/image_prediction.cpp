@@ -393,8 +393,8 @@ void write_image_predictions(TrainedModel& model, const ImageOptions& options, L
   const auto before = std::chrono::steady_clock::now();
   writer.run();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
-  log.info(concat("wrote ", writer.images(), writer.images() == 1 ? " image" : " images", " to ",
-                  options.output, " in ", human_seconds(seconds.count()), ": ",
+  log.info(concat("wrote ", counted(writer.images(), "image"), " to ", options.output, " in ",
+                  human_seconds(seconds.count()), ": ",
                   static_cast<double>(writer.windows()) / seconds.count(), " windows a second"));
 }
 

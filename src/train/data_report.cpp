@@ -249,10 +249,10 @@ std::vector<std::string> period_warnings(const std::vector<Time>& times, const P
     if (longest == 0 || inside[i] - inside[i - 1] > inside[longest] - inside[longest - 1]) longest = i;
   }
   if (gaps > 0) {
-    warnings.push_back(
-        concat(asked, " has ", gaps, gaps == 1 ? " gap" : " gaps", " in the files, whose times are ",
-               hours(step), " apart: ", gaps == 1 ? "" : "the longest ", "from ",
-               format_time(inside[longest - 1], calendar), " to ", format_time(inside[longest], calendar)));
+    warnings.push_back(concat(asked, " has ", counted(gaps, "gap"), " in the files, whose times are ",
+                              hours(step), " apart: ", gaps == 1 ? "" : "the longest ", "from ",
+                              format_time(inside[longest - 1], calendar), " to ",
+                              format_time(inside[longest], calendar)));
   }
   return warnings;
 }

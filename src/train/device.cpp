@@ -276,7 +276,7 @@ RankDevice rank_device(const Context& context) {
                  cudnn.built ? ", cuDNN " + library_version(cudnn.version) : "",
                  nccl.built ? ", NCCL " + library_version(nccl.version) : "", ")"),
           concat(device.bus, " of ", host_name()), may_share_gpus(nccl),
-          concat(machine.devices, machine.devices == 1 ? " GPU" : " GPUs", " on ", host_name()), device.uuid};
+          concat(counted(machine.devices, "GPU"), " on ", host_name()), device.uuid};
 }
 
 void require_like_devices(Communicator& world, const RankDevice& mine, Carrier carrier) {

@@ -20,12 +20,6 @@ namespace jigsaw::inline train {
 
 namespace {
 
-/// "a.nc and 3 more files".
-std::string files_text(const std::vector<std::string>& paths) {
-  if (paths.size() == 1) return paths.front();
-  return concat(paths.front(), " and ", paths.size() - 1, paths.size() == 2 ? " more file" : " more files");
-}
-
 /// The files as fields, what their headers say, and what the fields are.
 struct OpenedFields {
   std::unique_ptr<FileSet> files;
@@ -62,7 +56,7 @@ void refuse_near_fields(const OpenedFields& opened, const std::vector<std::strin
   const auto found = std::ranges::find_if(
       opened.catalogue, [](const VariableSummary& variable) { return variable.times.size() == 1; });
   if (found == opened.catalogue.end()) return;
-  throw DataError(concat(found->name, " in ", files_text(paths),
+  throw DataError(concat(found->name, " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"),
                          " has one time only; forecasts need several, in one file or in many (--data "
                          "'FOLDER/*.nc'); --task denoise takes it as an image"));
 }

@@ -326,8 +326,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
            whole ? "images, by number" : concat("parts of the one image, along its ", cut));
   data.add("valid", range(train, along - 1));
   const char* const what = task == Task::kDenoise ? "Denoising " : classes > 0 ? "Segmenting " : "Mapping ";
-  const std::string title =
-      concat(what, images.name, " of ", paths.size(), paths.size() == 1 ? " file." : " files.");
+  const std::string title = concat(what, images.name, " of ", counted(std::ssize(paths), "file"), ".");
   return {whole_text(options, title, data, crop, {}, channels,
                      classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})"),
           std::move(notices)};

@@ -133,7 +133,7 @@ void tell_model(Log& log, OpenedRun& run, int ranks) {
   const Mesh& mesh = run.placed().mesh();
   tell(log, concat("model: ", configuration.model.type(), ", ", count_parameters(run.placed().model()),
                    " parameters"));
-  tell(log, concat("mesh: ", ranks, ranks == 1 ? " rank" : " ranks", ", ", axes_of(mesh), "; ",
+  tell(log, concat("mesh: ", counted(ranks, "rank"), ", ", axes_of(mesh), "; ",
                    run.placed().description().dump()));
 }
 

@@ -100,7 +100,7 @@ void judge_ranks(const std::vector<RankFacts>& facts, PreflightReport& report) {
   }
   const double usual = median(rates);
   report.lines.push_back(
-      concat(facts.size(), facts.size() == 1 ? " rank on " : " ranks on ", ranks_of_host.size(),
+      concat(counted(std::ssize(facts), "rank"), " on ", ranks_of_host.size(),
              ranks_of_host.size() == 1 ? " node" : " nodes",
              usual > 0 ? concat(", ", shown(usual * 1e-9), " GFLOP/s each (median)") : ""));
   const auto [fewest, most] =

@@ -258,8 +258,8 @@ std::string to_text(const Profile& profile, const ProfileSpread& spread,
   if (profile.steps == 0) return "profile: none of the chosen steps was made\n";
   const auto steps = static_cast<double>(profile.steps);
   const double step = profile.seconds / steps;
-  std::string text = concat("profile of ", profile.steps, profile.steps == 1 ? " step" : " steps",
-                            " on rank 0 of ", spread.ranks, "\n");
+  std::string text =
+      concat("profile of ", counted(profile.steps, "step"), " on rank 0 of ", spread.ranks, "\n");
   text += line("%-14s %10s %8s   %10s %10s %10s", "a step", "ms", "share", "least", "mean", "most of ranks");
   const std::array own = {step, profile.computing / steps, profile.waiting / steps, profile.data_wait / steps,
                           profile.rest() / steps};

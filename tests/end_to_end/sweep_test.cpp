@@ -53,6 +53,18 @@ TEST(Sweep, TrainsEachRunInAFolderOfItsOwnAndNamesTheBest) {
   EXPECT_EQ(summary.at("best"), name);
 }
 
+/// What runs meanwhile is not left alone.
+TEST(Sweep, ARunThatCannotBeStartedWaitsForTheOthers) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2]}})");
+  fs::create_directories(folder / "run_sweep/seed=2/output.txt");
+  const Outcome outcome = run(1, sweep + " --local 2");
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("for run seed=2 with its output in "), std::string::npos) << outcome.err;
+  EXPECT_TRUE(fs::exists(folder / "run_sweep/seed=1/summary.json"));
+}
+
 TEST(Sweep, WhatCanNeverBeJudgedIsRefusedBeforeTheFirstRun) {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& grid, const std::string& more, const std::string& says) {

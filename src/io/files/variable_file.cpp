@@ -12,14 +12,13 @@
 
 #include "base/error.h"
 #include "base/file_kind.h"
-#include "base/lower_case.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/trace.h"
 #include "files/chunk_cache.h"
+#include "files/coordinate_units.h"
 #include "files/field_attributes.h"
-#include "files/geographic_units.h"
 #include "files/grib.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
@@ -104,7 +103,7 @@ bool is_coordinate(const FileVariable& variable) {
 /// Times beside the coordinate of their dimension (WRF's XTIME).
 bool counts_time(const FileVariable& variable) {
   return variable.shape.rank() == 1 && variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed &&
-         to_lower(variable.text("units")).find(" since ") != std::string::npos;
+         counts_since(variable.text("units"));
 }
 
 /// Dates that WRF has in place of a coordinate, by characters.

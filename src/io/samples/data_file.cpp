@@ -9,10 +9,9 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "files/geographic_units.h"
+#include "files/coordinate_units.h"
 #include "samples/units.h"
 #include "samples/variable_names.h"
 
@@ -51,10 +50,6 @@ AxisKind kind_by_name(const std::string& path) {
   if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
   if (one_of(name, {"number", "realization", "member", "ensemble", "ens"})) return AxisKind::kMember;
   return AxisKind::kOther;
-}
-
-bool counts_since(const std::string& units) {
-  return to_lower(units).find(" since ") != std::string::npos;
 }
 
 /// Whether a coordinate says by CF's attributes that it is upright, whatever its units.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -96,12 +95,12 @@ void FileSet::select_absent(const Field& field, const std::string& units, const 
 void FileSet::select(const Field& field, Series series, bool uniform) {
   const std::lock_guard lock(mutex_);
   if (series_.contains(field)) return;
-  const auto begun = std::pair(grid_.axes.empty(), series_.empty());
+  const bool without_grid = grid_.axes.empty(), first = series_.empty();
   try {
     take(field, std::move(series), uniform);
   } catch (const DataError&) {
-    if (begun.first) forget_grid();
-    if (begun.second) forget_calendar_and_members();
+    if (without_grid) forget_grid();
+    if (first) forget_calendar_and_members();
     throw;
   }
 }
@@ -154,8 +153,7 @@ const FileSet::Series& FileSet::series(const Field& field) const {
 std::string FileSet::where(const Field& field) const {
   const std::vector<Part>& parts = series(field).parts;
   const std::string& first = files_[static_cast<std::size_t>(parts.front().file)]->file().path();
-  if (parts.size() == 1) return first;
-  return concat(first, " and ", parts.size() - 1, parts.size() == 2 ? " more file" : " more files");
+  return first_and_more(first, std::ssize(parts) - 1, "file");
 }
 
 bool FileSet::has(const Field& field, Time time) const {

@@ -227,8 +227,8 @@ void FileSet::refuse_unknown(const std::string& variable) const {
     }
   }
   const std::vector<std::string> known(names.begin(), names.end());
-  throw DataError(concat("no variable ", variable, " in ", files_[0]->file().path(),
-                         files_.size() > 1 ? concat(" and ", files_.size() - 1, " more files") : "",
+  throw DataError(concat("no variable ", variable, " in ",
+                         first_and_more(files_[0]->file().path(), std::ssize(files_) - 1, "file"),
                          did_you_mean(variable, known),
                          "; fields there: ", known.empty() ? "none" : join(known, ", ")));
 }

@@ -336,11 +336,11 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
     if (!std::isfinite(found.mean) || !std::isfinite(found.deviation)) {
       throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
     }
-    // Rounding gives a constant field a deviation, too.
     if (found.deviation < 0) {
       throw DataError(concat("the statistics of ", channel.name, " give the deviation ", found.deviation,
                              "; it must be above 0"));
     }
+    // Rounding gives a constant field a deviation, too.
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
       throw DataError(concat(channel.name, " does not vary, so it cannot be normalised (mean ", found.mean,
                              ", deviation ", found.deviation, "); leave it out"));

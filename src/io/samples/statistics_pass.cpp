@@ -103,7 +103,7 @@ Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Chann
   if (unknown > 0 && pass.tell) {
     pass.tell(
         concat("statistics are computed when a run begins; here mean 0 and deviation 1 stand for those of ",
-               unknown, unknown == 1 ? " variable" : " variables"));
+               counted(unknown, "variable")));
   }
   return statistics;
 }

@@ -9,5 +9,7 @@ bool counts_north(std::string_view units);
 bool counts_east(std::string_view units);
 /// Whether units are degrees in any spelling ("deg", "Degrees North", "°"), or none is given.
 bool counts_degrees(std::string_view units);
+/// Whether units are those of times: "hours since …", in letters of either case.
+bool counts_since(std::string_view units);
 
 }  // namespace jigsaw::inline files

@@ -1,4 +1,4 @@
-#include "files/geographic_units.h"
+#include "files/coordinate_units.h"
 
 #include "base/lower_case.h"
 
@@ -30,6 +30,10 @@ bool counts_east(std::string_view units) {
 bool counts_degrees(std::string_view units) {
   if (units.find_first_not_of(' ') == std::string_view::npos) return true;
   return to_lower(units).find("deg") != std::string::npos || units.find("°") != std::string_view::npos;
+}
+
+bool counts_since(std::string_view units) {
+  return to_lower(units).find(" since ") != std::string::npos;
 }
 
 }  // namespace jigsaw::inline files
