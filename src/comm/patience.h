@@ -18,7 +18,7 @@ class Patience {
   struct Look {
     Time now;
     std::uint64_t rank = 0;  ///< count of the rank's heartbeat
-    std::int64_t job = 0;    ///< the job's stamp
+    std::int64_t job = 0;    ///< the job's stamp; 0: there is none, or none any more, which is no progress
   };
   struct Verdict {
     bool rank_progressed = false;  ///< since the last look
@@ -26,11 +26,11 @@ class Patience {
     bool spent = false;            ///< neither has progressed for all of the patience
   };
   Verdict look(const Look& look) {
-    const Verdict verdict{look.rank != rank_, look.job != job_, false};
+    const Verdict verdict{look.rank != rank_, look.job != job_ && look.job != 0, false};
     if (verdict.rank_progressed || verdict.job_progressed || look.now - seen_ > patience_ / 2)
       last_ = look.now;
     rank_ = look.rank;
-    job_ = look.job;
+    if (look.job != 0) job_ = look.job;
     seen_ = look.now;
     return {verdict.rank_progressed, verdict.job_progressed, look.now - last_ >= patience_};
   }

@@ -13,6 +13,7 @@
 #include "comm/agreement.h"
 #include "files/image_output.h"
 #include "predict/background_writer.h"
+#include "predict/image_axes.h"
 #include "predict/image_run.h"
 #include "predict/output_file.h"
 #include "predict/own_points.h"
@@ -91,6 +92,7 @@ class OutputImages {
   ImageFormat format_;
   std::string input_;                        ///< the variable that says where images lie
   std::map<std::string, std::size_t> sets_;  ///< numbers of the data sets by name
+  std::map<std::string, ImageAxes> axes_;    ///< of the input's data sets, for a format that has coordinates
   std::unique_ptr<ImageOutput> file_;
 };
 
@@ -112,13 +114,23 @@ OutputImages::OutputImages(const ImageData& data, const std::vector<Result>& res
       throw DataError(concat(output.path(), " cannot be written: NIfTI holds one image, and ", source.path,
                              " holds more; name an output of .h5 or .nc"));
     }
+    if (format_ == ImageFormat::kNetcdf && !axes_.contains(source.data_set))
+      axes_[source.data_set] = read_image_axes(source.path, source.data_set);
     for (const Result& result : results) {
       const std::string name = name_of(source, result);
       if (!sets_.emplace(name, images.size()).second) continue;
       images.push_back(describe(source, result));
     }
   }
-  file_ = create_image_output(format_, output.temporary(), images, attributes, like);
+  std::vector<OutputCoordinate> coordinates;
+  for (const auto& [data_set, axes] : axes_) {
+    std::ranges::copy_if(axes.coordinates, std::back_inserter(coordinates),
+                         [&](const OutputCoordinate& coordinate) {
+                           return std::ranges::find(coordinates, coordinate.name, &OutputCoordinate::name) ==
+                                  coordinates.end();
+                         });
+  }
+  file_ = create_image_output(format_, output.temporary(), images, attributes, like, coordinates);
 }
 
 std::string OutputImages::name_of(const ImageSource& source, const Result& result) const {
@@ -149,13 +161,14 @@ OutputImage OutputImages::describe(const ImageSource& source, const Result& resu
   OutputImage image{name_of(source, result), result.type, {}, {}, {}, {}};
   std::vector<double> spacing;
   const std::vector<ImageDim> space = data_.options().space();
+  const auto axes = axes_.find(source.data_set);
+  const std::vector<std::string>& names =
+      axes != axes_.end() && !axes->second.names.empty() ? axes->second.names : source.names;
   for (const ImageDim dim : dims_of(source, result)) {
     const auto at = static_cast<std::size_t>(std::find(source.dims.begin(), source.dims.end(), dim) -
                                              source.dims.begin());
-    const bool named = at < source.names.size() && dim != ImageDim::kChannel;
-    image.dimensions.push_back(dim == ImageDim::kChannel ? result.channel
-                               : named                   ? source.names[at]
-                                                         : name(dim));
+    const bool named = at < names.size() && dim != ImageDim::kChannel;
+    image.dimensions.push_back(dim == ImageDim::kChannel ? result.channel : named ? names[at] : name(dim));
     const auto axis = static_cast<std::size_t>(std::find(space.begin(), space.end(), dim) - space.begin());
     image.shape.append(dim == ImageDim::kChannel ? result.count
                        : is_spatial(dim)         ? source.extents[static_cast<int>(axis)]

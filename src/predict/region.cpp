@@ -69,6 +69,11 @@ Region parse_region(const std::string& text) {
                              " is NAME=SOUTH,NORTH,WEST,EAST, and its south ", limits[0],
                              " is not south of its north ", limits[1]));
   }
+  if (whole && (limits[0] < -90 || limits[1] > 90)) {
+    throw ConfigError(concat("command line: --region ", text, " is NAME=SOUTH,NORTH,WEST,EAST, and its ",
+                             limits[0] < -90 ? concat("south ", limits[0]) : concat("north ", limits[1]),
+                             " is no latitude"));
+  }
   if (!whole) {
     throw ConfigError(concat("command line: --region ", text,
                              " must be NAME=SOUTH,NORTH,WEST,EAST in degrees, as europe=35,75,-12.5,42.5"));

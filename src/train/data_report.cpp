@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
@@ -147,6 +149,22 @@ void report_values(const Statistics& statistics, DataReport& report) {
       concat("missing in data.train: ", missing.empty() ? "nothing" : join(missing, "; ")));
 }
 
+/// Fields that are taken as constant and are not.
+void report_constants(Dataset& data, DataReport& report) {
+  for (const Field& field : fields_of(data.channels().inputs, Role::kStatic)) {
+    try {
+      const std::optional<std::string> other = data.files().changes_in(field);
+      if (!other) continue;
+      report.warnings.push_back(concat("data.static: ", field.name(), " is another one at the end of ",
+                                       *other, " than in ", data.files().where(field),
+                                       ", whose first state is taken at all times; if it changes in time, "
+                                       "name it in data.forcing_variables or data.variables"));
+    } catch (const DataError&) {
+      // A file that nothing is read of in training, perhaps.
+    }
+  }
+}
+
 void report_images(const ImageData& data, DataReport& report) {
   const std::int64_t shared = data.shared_points();
   if (shared == 0) return;
@@ -257,7 +275,7 @@ std::vector<std::string> period_warnings(const std::vector<Time>& times, const P
   return warnings;
 }
 
-DataReport report_data(const Configuration& configuration, const SampleSource& data) {
+DataReport report_data(const Configuration& configuration, SampleSource& data) {
   DataReport report;
   const std::int64_t train = data.count(Split::kTrain), valid = data.count(Split::kValid);
   const std::int64_t batch = configuration.train.batch_size, every = configuration.validation.every;
@@ -266,7 +284,10 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
       "; inputs ", listed(data.channels().inputs), "; targets ", listed(data.channels().targets)));
   if (!data.statistics().fields.empty())
     report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
-  if (const auto* forecasts = dynamic_cast<const Dataset*>(&data)) report_periods(*forecasts, report);
+  if (auto* forecasts = dynamic_cast<Dataset*>(&data)) {
+    report_periods(*forecasts, report);
+    report_constants(*forecasts, report);
+  }
   if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data.grid()))
     report.warnings.push_back(warning);

@@ -16,8 +16,9 @@ struct DataReport {
 };
 
 /// Of the data of a configuration: parts that overlap, that files do not cover or cover with gaps, a batch
-/// larger than an epoch, validations without data and data without validations, and edge_warnings(). Local.
-DataReport report_data(const Configuration& configuration, const SampleSource& data);
+/// larger than an epoch, validations without data and data without validations, constant fields that change
+/// (of which a few rows are read), and edge_warnings(). Local.
+DataReport report_data(const Configuration& configuration, SampleSource& data);
 
 /// Of keys by which a model reads beyond the ends of a geographic grid (padding_mode, circular): those that
 /// go round a circle which the grid does not close, or across poles which its rows do not reach in that way.

@@ -45,6 +45,15 @@ TEST_F(PatienceTest, ARankThatWaitsForASlowOneHasNoneToFear) {
   EXPECT_TRUE(after(50, 7, 1000).spent);
 }
 
+/// The first rank to end a job takes the stamp away, of which the others must not think that it goes on.
+TEST_F(PatienceTest, AStampThatGoesIsNoProgress) {
+  after(50, 0, 1);
+  EXPECT_FALSE(after(50, 0, 1).spent);
+  const Patience::Verdict verdict = after(50, 0);
+  EXPECT_FALSE(verdict.job_progressed);
+  EXPECT_TRUE(verdict.spent);
+}
+
 TEST_F(PatienceTest, ProgressAfterTheEndIsHeeded) {
   after(50, 0);
   EXPECT_TRUE(after(50, 0).spent);

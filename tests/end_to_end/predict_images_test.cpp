@@ -9,6 +9,7 @@
 #include "end_to_end/command.h"
 #include "files/image_output.h"
 #include "files/variable_file.h"
+#include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
 namespace predict_images_test {
@@ -243,6 +244,52 @@ TEST_F(ImagePredictions, LieWhereTheInputLies) {
   const std::vector<double> a = values(folder_ / "both/a.nii", "image");
   EXPECT_EQ(largest_difference(a, values(folder_ / "both/b.nii", "image")), 0);
   EXPECT_LE(largest_difference(a, values(folder_ / "out.h5", "image")), 2.4e-7);
+}
+
+/// Times, an axis that runs down, an axis that is missing, and latitudes of points.
+TEST_F(ImagePredictions, OfNetcdfKeepItsDimsAndCoordinates) {
+  const std::vector<double> rows = {80, 60, 40, 20, 0, -20, -40, -60, -80}, times = {0, 6, 12, 18, 24};
+  std::vector<double> values_of_points(5 * 9 * 10), north(90);
+  for (std::size_t i = 0; i < values_of_points.size(); ++i)
+    values_of_points[i] = std::sin(0.1 * static_cast<double>(i));
+  for (std::size_t i = 0; i < north.size(); ++i) north[i] = rows[i / 10] + 0.1 * static_cast<double>(i % 10);
+  {
+    testing::NetcdfWriter file(folder_ / "in.nc");
+    const int time = file.dimension("time", 5), y = file.dimension("lat", 9), x = file.dimension("x", 10);
+    const int times_at = file.variable("time", NC_INT, {time}), rows_at = file.variable("lat", NC_FLOAT, {y}),
+              north_at = file.variable("north", NC_DOUBLE, {y, x});
+    file.text(times_at, "units", "hours since 2020-01-01");
+    file.text(times_at, "calendar", "noleap");
+    file.text(rows_at, "units", "degrees_north");
+    file.text(north_at, "units", "degrees_north");
+    const std::vector<int> in = {file.variable("t", NC_FLOAT, {time, y, x}),
+                                 file.variable("wanted", NC_FLOAT, {time, y, x})};
+    file.end();
+    file.put(times_at, times);
+    file.put(rows_at, rows);
+    file.put(north_at, north);
+    for (const int variable : in) file.put(variable, values_of_points);
+  }
+  Json data = segmenting();
+  data["files"] = {folder_ / "in.nc"};
+  data["dims"] = {"sample", "height", "width"};
+  data["variables"] = {"t"};
+  data["targets"] = {"wanted"};
+  data.erase("classes");
+  train("netcdf", config(data, {3, 2}));
+  predict(2, "netcdf", "out.nc", "--set 'mesh={\"domain\":[1,2]}'");
+  const auto out = open_variables(folder_ / "out.nc", Dimensions::kByName);
+  const auto of = [&](const char* name) { return out->read_all(*out->find(name)); };
+  EXPECT_EQ(out->find("wanted")->dimensions, (std::vector<std::string>{"time", "lat", "x"}));
+  EXPECT_EQ(of("time"), times);
+  EXPECT_EQ(out->find("time")->text("units"), "hours since 2020-01-01");
+  EXPECT_EQ(out->find("time")->text("calendar"), "noleap");
+  EXPECT_EQ(of("lat"), rows);
+  EXPECT_EQ(out->find("lat")->text("units"), "degrees_north");
+  EXPECT_EQ(of("north"), north);
+  EXPECT_EQ(out->find("north")->dimensions, (std::vector<std::string>{"lat", "x"}));
+  EXPECT_EQ(out->find("x"), nullptr);
+  EXPECT_EQ(out->variables().size(), 4U);
 }
 
 /// Numbers of points brought from one distance to another, multilinearly: point i of the result lies at

@@ -33,6 +33,9 @@ TEST(Region, IsReadFromText) {
                             "uk=2,1,3,4", "uk=1,2,3,nan", "uk=1,2,3,4,"}) {
     EXPECT_THROW(parse_region(wrong), ConfigError) << wrong;
   }
+  EXPECT_EQ(testing::error_of<ConfigError>([] { parse_region("uk=49,120,-11,2"); }),
+            "command line: --region uk=49,120,-11,2 is NAME=SOUTH,NORTH,WEST,EAST, and its north 120 is no "
+            "latitude");
   EXPECT_EQ(testing::error_of<ConfigError>([] { parse_region("uk=61,49,-11,2"); }),
             "command line: --region uk=61,49,-11,2 is NAME=SOUTH,NORTH,WEST,EAST, and its south 61 is not "
             "south of its north 49");

@@ -118,6 +118,11 @@ std::string manifest_path(const std::string& checkpoint) {
 }
 
 std::string manifest_text(const std::string& checkpoint) {
+  if (type_of(checkpoint) == fs::file_type::regular) {
+    throw CheckpointError(
+        concat(quote(checkpoint), " is a file, and a checkpoint is a folder",
+               checkpoint.ends_with(".safetensors") ? "; jigsaw-train import makes one of this file" : ""));
+  }
   if (type_of(checkpoint) != fs::file_type::directory)
     throw CheckpointError(concat("there is no checkpoint ", quote(checkpoint)));
   if (type_of(manifest_path(checkpoint)) == fs::file_type::not_found) {

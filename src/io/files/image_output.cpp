@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -32,9 +33,11 @@ Shape chunk_of(const Shape& shape) {
 class NetcdfImages : public ImageOutput {
  public:
   NetcdfImages(const std::string& path, const std::vector<OutputImage>& images,
-               const std::map<std::string, std::string>& texts)
+               const std::map<std::string, std::string>& texts,
+               const std::vector<OutputCoordinate>& coordinates)
       : file_(path, NetcdfOutput::Format::kNetcdf4) {
     using Type = NetcdfOutput::Type;
+    std::set<std::string> names;
     for (const OutputImage& image : images) {
       std::vector<int> dimensions;
       for (int d = 0; d < image.shape.rank(); ++d)
@@ -51,9 +54,17 @@ class NetcdfImages : public ImageOutput {
       if (numbers) file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
       variables_.push_back(variable);
       numbers_.push_back(numbers);
+      names.insert(name);
+      add_places(variable, image, coordinates);
     }
     for (const auto& [key, text] : texts) file_.add_text(NetcdfOutput::kFile, key.c_str(), text);
+    std::vector<std::pair<int, const OutputCoordinate*>> written;
+    for (const OutputCoordinate& coordinate : coordinates) {
+      if (has_dimensions(coordinate) && names.insert(coordinate.name).second)
+        written.emplace_back(define(coordinate), &coordinate);
+    }
     file_.end_definitions();
+    for (const auto& [variable, coordinate] : written) file_.write(variable, coordinate->values);
   }
 
   void write(std::size_t image, const Box& box, std::span<const float> values) override {
@@ -85,6 +96,35 @@ class NetcdfImages : public ImageOutput {
     const int id = file_.add_dimension(unique.c_str(), static_cast<std::size_t>(extent));
     dimensions_[unique] = {id, extent};
     return id;
+  }
+
+  bool has_dimensions(const OutputCoordinate& coordinate) const {
+    for (int d = 0; d < coordinate.shape.rank(); ++d) {
+      const auto known = dimensions_.find(coordinate.dimensions[static_cast<std::size_t>(d)]);
+      if (known == dimensions_.end() || known->second.second != coordinate.shape[d]) return false;
+    }
+    return true;
+  }
+
+  int define(const OutputCoordinate& coordinate) {
+    std::vector<int> dimensions;
+    for (const std::string& name : coordinate.dimensions) dimensions.push_back(dimensions_.at(name).first);
+    const int variable = file_.add_variable(coordinate.name.c_str(), NetcdfOutput::Type::kDouble, dimensions);
+    for (const auto& [key, text] : coordinate.texts) file_.add_text(variable, key.c_str(), text);
+    return variable;
+  }
+
+  /// CF's `coordinates`: those of a data set's points that do not bear the name of a dim.
+  void add_places(int variable, const OutputImage& image, const std::vector<OutputCoordinate>& coordinates) {
+    std::vector<std::string> places;
+    for (const OutputCoordinate& coordinate : coordinates) {
+      const bool of_image = std::ranges::all_of(coordinate.dimensions, [&](const std::string& name) {
+        return std::ranges::find(image.dimensions, name) != image.dimensions.end();
+      });
+      if (of_image && has_dimensions(coordinate) && coordinate.dimensions != std::vector{coordinate.name})
+        places.push_back(coordinate.name);
+    }
+    if (!places.empty()) file_.add_text(variable, "coordinates", join(places, " "));
   }
 
   NetcdfOutput file_;
@@ -201,9 +241,10 @@ std::optional<ImageFormat> image_format(const std::string& path) {
 std::unique_ptr<ImageOutput> create_image_output(ImageFormat format, const std::string& path,
                                                  const std::vector<OutputImage>& images,
                                                  const std::map<std::string, std::string>& texts,
-                                                 const NiftiHeader* like) {
+                                                 const NiftiHeader* like,
+                                                 const std::vector<OutputCoordinate>& coordinates) {
   if (format == ImageFormat::kHdf5) return std::make_unique<Hdf5Images>(path, images, texts);
-  if (format == ImageFormat::kNetcdf) return std::make_unique<NetcdfImages>(path, images, texts);
+  if (format == ImageFormat::kNetcdf) return std::make_unique<NetcdfImages>(path, images, texts, coordinates);
   if (images.size() != 1) {
     throw DataError(concat(path, " cannot be written: NIfTI holds one image, not ", images.size(),
                            "; name an output of .h5 or .nc"));

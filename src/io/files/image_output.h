@@ -29,6 +29,15 @@ struct OutputImage {
   std::map<std::string, std::vector<double>> numbers;
 };
 
+/// Numbers along some dims of the data sets, such as latitudes, or times.
+struct OutputCoordinate {
+  std::string name;
+  std::vector<std::string> dimensions;  ///< its own name alone, or some of a data set's dims
+  Shape shape;
+  std::vector<double> values;                ///< row-major
+  std::map<std::string, std::string> texts;  ///< attributes
+};
+
 /// A file of images being written, a box at a time, in any order. For one thread at a time.
 ///
 /// Every failure is a DataError that names the file.
@@ -48,18 +57,20 @@ std::optional<ImageFormat> image_format(const std::string& path);
 /// Creates the file.
 ///
 /// HDF5: data sets in their groups, deflated in chunks. NetCDF-4: the same with dims; what stands between
-/// slashes becomes a part of the name, a_b. NIfTI-1: one data set, whose last dims are height and width, or
-/// depth, height and width, from below to above, from back to front, from left to right, with at most one dim
-/// before them; its numbers "affine" (as NiftiFile gives them) or "spacing" (in the order of the last dims)
-/// say where it lies.
+/// slashes becomes a part of the name, a_b, and coordinates beside the data sets, as CF has them. NIfTI-1:
+/// one data set, whose last dims are height and width, or depth, height and width, from below to above, from
+/// back to front, from left to right, with at most one dim before them; its numbers "affine" (as NiftiFile
+/// gives them) or "spacing" (in the order of the last dims) say where it lies.
 ///
 /// @param texts  attributes of the file; NIfTI takes "title" alone.
 /// @param like   a NIfTI file through which the data set runs as it does through this one, whose place it
 /// takes over; may be null.
+/// @param coordinates  of dims of the data sets, for NetCDF; those are left out whose dims no data set has.
 /// @throws DataError  also for what NIfTI cannot hold.
 std::unique_ptr<ImageOutput> create_image_output(ImageFormat format, const std::string& path,
                                                  const std::vector<OutputImage>& images,
                                                  const std::map<std::string, std::string>& texts,
-                                                 const NiftiHeader* like = nullptr);
+                                                 const NiftiHeader* like = nullptr,
+                                                 const std::vector<OutputCoordinate>& coordinates = {});
 
 }  // namespace jigsaw::inline files

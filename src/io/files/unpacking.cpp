@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "files/variable_file.h"
 
 namespace jigsaw::inline files {
@@ -144,11 +145,29 @@ std::int64_t with_type(StoredNumbers numbers, const F& f) {
   fail("unknown type of a number in a file");
 }
 
+bool is_floating(StoredType type) {
+  return type == StoredType::kF16 || type == StoredType::kF32 || type == StoredType::kF64;
+}
+
 /// Whether a variable holds integers that stand for other numbers.
 bool is_packed(const FileVariable& variable) {
-  const bool floating = variable.type == StoredType::kF16 || variable.type == StoredType::kF32 ||
-                        variable.type == StoredType::kF64;
-  return !floating && (variable.numbers.contains("scale_factor") || variable.numbers.contains("add_offset"));
+  return !is_floating(variable.type) &&
+         (variable.numbers.contains("scale_factor") || variable.numbers.contains("add_offset"));
+}
+
+StoredType unsigned_type(StoredType type) {
+  switch (type) {
+    case StoredType::kI8:
+      return StoredType::kU8;
+    case StoredType::kI16:
+      return StoredType::kU16;
+    case StoredType::kI32:
+      return StoredType::kU32;
+    case StoredType::kI64:
+      return StoredType::kU64;
+    default:
+      return type;
+  }
 }
 
 }  // namespace
@@ -160,6 +179,7 @@ Unpacking::Unpacking(const FileVariable& variable) {
   };
   scale_ = first("scale_factor", 1.0);
   offset_ = first("add_offset", 0.0);
+  unsigned_ = to_lower(variable.text("_Unsigned")) == "true";
   if (variable.numbers.contains("valid_range")) {
     limit(variable, "valid_range", 0, false);
     limit(variable, "valid_range", 1, true);
@@ -171,7 +191,7 @@ Unpacking::Unpacking(const FileVariable& variable) {
   if (variable.numbers.contains("_FillValue")) {
     add_missing(variable, "_FillValue");
   } else if (variable.default_fill) {
-    missing_.push_back(*variable.default_fill);
+    missing_.push_back(stored_number(variable, "_FillValue", *variable.default_fill));
   }
   std::sort(missing_.begin(), missing_.end());
   missing_.erase(std::unique(missing_.begin(), missing_.end()), missing_.end());
@@ -185,10 +205,17 @@ double Unpacking::stored_limit(double value, bool upper) const {
   return upper ? stored + room : stored - room;
 }
 
+/// What an attribute's number, which is of the type of what is stored, stands for.
+double Unpacking::stored_number(const FileVariable& variable, const char* attribute, double value) const {
+  if (!unsigned_ || value >= 0 || is_floating(variable.type) || variable.floating.contains(attribute))
+    return value;
+  return value + std::ldexp(1.0, static_cast<int>(8 * size_of(variable.type)));
+}
+
 void Unpacking::limit(const FileVariable& variable, const char* attribute, std::size_t entry, bool upper) {
   const auto found = variable.numbers.find(attribute);
   if (found == variable.numbers.end()) return;
-  double value = found->second[entry];
+  double value = stored_number(variable, attribute, found->second[entry]);
   if (is_packed(variable) && variable.floating.contains(attribute)) {
     upper = upper != (scale_ < 0);
     value = stored_limit(value, upper);
@@ -207,7 +234,7 @@ void Unpacking::add_missing(const FileVariable& variable, const char* attribute)
     // A double attribute of a float variable is meant as the float nearest to it.
     missing_.push_back(variable.type == StoredType::kF16 ? static_cast<double>(Half(value))
                        : variable.single_precision       ? static_cast<double>(static_cast<float>(value))
-                                                         : value);
+                                                         : stored_number(variable, attribute, value));
   }
 }
 
@@ -229,6 +256,7 @@ bool Unpacking::exact_in_float(const FileVariable& variable) {
 template <typename T>
 std::int64_t Unpacking::unpack(StoredNumbers numbers, std::span<const std::byte> stored,
                                std::span<T> out) const {
+  if (unsigned_) numbers.type = unsigned_type(numbers.type);
   const auto fill_rule = [&](auto& rule) {
     using C = std::remove_reference_t<decltype(rule.scale)>;
     rule.few.fill(std::numeric_limits<C>::quiet_NaN());

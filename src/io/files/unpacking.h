@@ -23,6 +23,9 @@ struct StoredNumbers {
 /// These limits are of stored numbers, but those of floating-point types beside packed integers, which are of
 /// physical ones (NetCDF User's Guide, Attribute Conventions: a type wider than the stored one).
 ///
+/// Signed integers with _Unsigned "true" stand for the unsigned ones of the same bits, in these attributes,
+/// too (NetCDF User's Guide, for classic files, which have no unsigned types).
+///
 /// Arithmetic is in double and rounded once, unless a variable is exact in float (exact_in_float), where
 /// float gives the same bits.
 class Unpacking {
@@ -41,6 +44,7 @@ class Unpacking {
  private:
   void add_missing(const FileVariable& variable, const char* attribute);
 
+  double stored_number(const FileVariable& variable, const char* attribute, double value) const;
   void limit(const FileVariable& variable, const char* attribute, std::size_t entry, bool upper);
   double stored_limit(double value, bool upper) const;
 
@@ -48,6 +52,7 @@ class Unpacking {
   double scale_ = 1, offset_ = 0, low_ = -kInfinity, high_ = kInfinity;
   std::vector<double> missing_;  ///< each once
   bool nan_is_missing_ = false;
+  bool unsigned_ = false;
 };
 
 }  // namespace jigsaw::inline files

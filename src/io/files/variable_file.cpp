@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file_kind.h"
+#include "base/lower_case.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -86,8 +87,9 @@ std::string fault_of_attributes(const FileVariable& variable) {
       return concat("its attribute ", attribute.name, " is ", numbers[0], ", not a finite number");
     }
   }
-  if (const std::string is = variable.text("_Unsigned"); !is.empty() && is != "false")
-    return "its attribute _Unsigned is not understood; store an unsigned type";
+  if (const std::string is = to_lower(variable.text("_Unsigned"));
+      !is.empty() && is != "false" && is != "true")
+    return concat("its attribute _Unsigned is \"", printable(is.substr(0, 60)), "\", not true or false");
   return "";
 }
 
@@ -100,10 +102,10 @@ bool is_coordinate(const FileVariable& variable) {
          variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed;
 }
 
-/// Times beside the coordinate of their dimension (WRF's XTIME).
+/// Times beside the coordinate of their dimension (WRF's XTIME), or of a file that holds one state.
 bool counts_time(const FileVariable& variable) {
-  return variable.shape.rank() == 1 && variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed &&
-         counts_since(variable.text("units"));
+  return variable.shape.rank() <= 1 && variable.shape.count() > 0 &&
+         variable.shape.count() <= kMostDescribed && counts_since(variable.text("units"));
 }
 
 /// Dates that WRF has in place of a coordinate, by characters.

@@ -151,7 +151,8 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
     int* place = nullptr;
     switch (kind_of(name, coordinate_of(*file_, name))) {
       case AxisKind::kTime:
-        if (times_along(name) != nullptr) place = &axes.time;
+        if (const FileVariable* times = times_along(name); times != nullptr && times->shape.rank() > 0)
+          place = &axes.time;
         break;
       case AxisKind::kLevel:
         place = &axes.level;
@@ -250,13 +251,24 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   }
 }
 
+std::optional<std::string> DataFile::times_of(const FileVariable& variable, const FieldAxes& axes) const {
+  if (axes.time >= 0) return variable.dimensions[static_cast<std::size_t>(axes.time)];
+  const FileVariable* const scalar = scalar_time();
+  return scalar == nullptr ? std::nullopt : std::optional(scalar->name);
+}
+
+/// The time for which a state holds, not that of the analysis that its forecast began with, which cfgrib
+/// calls `time`, too. Null where there is none.
 const FileVariable* DataFile::scalar_time() const {
-  const auto& variables = file_->variables();
-  const auto found = std::ranges::find_if(variables, [](const FileVariable& variable) {
-    return variable.numeric() && variable.shape.rank() == 0 &&
-           kind_of(variable.name, &variable) == AxisKind::kTime;
-  });
-  return found == variables.end() ? nullptr : &*found;
+  const FileVariable* found = nullptr;
+  for (const FileVariable& variable : file_->variables()) {
+    const std::string standard_name = variable.text("standard_name");
+    if (!variable.numeric() || variable.shape.rank() != 0 || !counts_since(variable.text("units"))) continue;
+    if (kind_of(variable.name, &variable) != AxisKind::kTime) continue;
+    if (!standard_name.empty() && standard_name != "time") continue;
+    if (found == nullptr || last_part(variable.name) == "valid_time") found = &variable;
+  }
+  return found;
 }
 
 std::optional<FieldPlace> DataFile::find(const Field& field) {
@@ -402,12 +414,14 @@ std::vector<double> DataFile::member_numbers(const std::string& dimension, std::
 
 /// What says the times along a dimension: its coordinate, or in files of WRF, which have none, `Times` (dates
 /// by characters) or XTIME. Dates come first: where files of several runs were joined, XTIME counts from the
-/// start of each, and its units name one. Null where nothing does.
+/// start of each, and its units name one. A scalar coordinate says its own. Null where nothing does.
 const FileVariable* DataFile::times_along(const std::string& dimension) const {
   if (const FileVariable* variable = coordinate_of(*file_, dimension)) return variable;
   const FileVariable* dates = file_->find("Times");
   const bool along = dates != nullptr && dates->shape.rank() == 2 && dates->dimensions[0] == dimension;
   if (along && !dates->numeric()) return dates;
+  const FileVariable* scalar = file_->find(dimension);
+  if (scalar != nullptr && scalar->shape.rank() == 0) return scalar;
   const FileVariable* minutes = file_->find("XTIME");
   const bool counted =
       minutes != nullptr && minutes->shape.rank() == 1 && minutes->dimensions[0] == dimension;

@@ -78,9 +78,9 @@ class DataFile {
   void require_field(const FileVariable& variable, const std::vector<std::string>& free = {},
                      bool uniform = false) const;
 
-  /// The time of a file that holds one state, where it is a scalar coordinate (CF, section 5.7) and no
-  /// dimension; null where there is none.
-  const FileVariable* scalar_time() const;
+  /// What times() are asked for of a field with these axes: its dimension of times, or, of a file that holds
+  /// one state, a scalar coordinate (CF, section 5.7); nothing where nothing says its time.
+  std::optional<std::string> times_of(const FileVariable& variable, const FieldAxes& axes) const;
 
   /// Names along a dimension of channels. @throws DataError
   const std::vector<std::string>& names(const std::string& dimension);
@@ -98,7 +98,8 @@ class DataFile {
   /// The variable that says by its attributes how the points of this one's projection lie on the earth, as CF
   /// has it; null where the file has none.
   const FileVariable* grid_mapping(const FileVariable& variable) const;
-  /// Decoded coordinates of a time dimension, or WRF's `Times` or XTIME along it. @throws DataError
+  /// Decoded coordinates of a time dimension, or WRF's `Times` or XTIME along it, or the one time of a scalar
+  /// coordinate. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
@@ -109,6 +110,7 @@ class DataFile {
   std::optional<FieldPlace> find_standard_name(const Field& field) const;
   const FileVariable& coordinate(const std::string& dimension) const;
   const FileVariable* times_along(const std::string& dimension) const;
+  const FileVariable* scalar_time() const;
   const FileVariable& require_times(const std::string& dimension) const;
   std::vector<double> numbers(const FileVariable& variable);
   void require_degrees(const FileVariable& variable) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -135,6 +136,7 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
     series.index = index_times(field, series);
   } else {
     series.index = std::make_shared<TimeIndex>();
+    series.last = series.parts.back();
     series.parts.resize(1);
     const Part& part = series.parts[0];
     if (part.axes.time >= 0 && part.variable->shape[part.axes.time] == 0) {
@@ -161,6 +163,30 @@ bool FileSet::has(const Field& field, Time time) const {
   const std::vector<Time>& times = source.index->times;
   if (source.between == Between::kNothing) return std::binary_search(times.begin(), times.end(), time);
   return !times.empty() && times.front() <= time && time <= times.back();
+}
+
+std::optional<std::string> FileSet::changes_in(const Field& field) {
+  const Series& source = series(field);
+  require(source.last.has_value(), "a field in time is no constant one");
+  const Part &first = source.parts[0], &last = *source.last;
+  const std::int64_t time = last.axes.time >= 0 ? last.variable->shape[last.axes.time] - 1 : 0;
+  if (time < 0 || (time == 0 && last.file == first.file)) return std::nullopt;
+  const std::int64_t rows = grid_.shape()[0], columns = grid_.shape()[1];
+  for (const std::int64_t row : {rows / 6, rows / 2, rows * 5 / 6}) {
+    std::vector<double> here(static_cast<std::size_t>(columns)), there = here;
+    read_part<double>(first, 0, 0, {{row, 0}, {1, columns}}, here);
+    read_part<double>(last, time, 0, {{row, 0}, {1, columns}}, there);
+    double low = std::numeric_limits<double>::infinity(), high = -low, most = 0;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      if (std::isnan(here[i]) != std::isnan(there[i])) most = std::numeric_limits<double>::infinity();
+      if (std::isnan(here[i]) || std::isnan(there[i])) continue;
+      low = std::min(low, here[i]);
+      high = std::max(high, here[i]);
+      most = std::max(most, std::abs(here[i] - there[i]));
+    }
+    if (most > 1e-3 * std::max(high - low, 0.0)) return use(last.file).file().path();
+  }
+  return std::nullopt;
 }
 
 namespace {

@@ -133,6 +133,10 @@ class FileSet {
   bool is_between(const Field& field) const { return series(field).between != Between::kNothing; }
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
+  /// Of a constant field: the file whose last state is another one than that which is read, if that of the
+  /// last file is, as far as three rows show: by more than a thousandth of their range, for files are packed
+  /// in ways of their own. @throws DataError
+  std::optional<std::string> changes_in(const Field& field);
   /// Whether chunks on disk hold two selected fields together, at the same times: what reads one after the
   /// other reads them twice.
   bool share_chunks(const Field& one, const Field& other) const;
@@ -211,8 +215,10 @@ class FileSet {
     Between between = Between::kNothing;
     std::vector<Part> parts;
     std::shared_ptr<const TimeIndex> index;
+    std::optional<Part> last;  ///< of a constant field, of whose parts the first alone is kept
   };
-  /// Files and dimensions, and whether data.time_step leaves any of their times out.
+  /// Files and what says their times (DataFile::times_of), and whether data.time_step leaves any of their
+  /// times out.
   using TimeDimensions = std::pair<bool, std::vector<std::pair<int, std::string>>>;
 
   const Series& series(const Field& field) const;
@@ -248,7 +254,6 @@ class FileSet {
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
-  [[noreturn]] void refuse_timeless(const Field& field, const Part& part);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);
   void place_on_projection(const Part& part);
@@ -259,7 +264,7 @@ class FileSet {
   static void refuse_gap(const std::vector<double>& longitudes, const std::string& path);
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
                                 const std::vector<double>& longitudes);
-  void check_calendar(const Part& part);
+  void check_calendar(int file, const std::string& times);
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;

@@ -53,7 +53,7 @@ std::vector<VariableSummary> FileSet::catalogue() {
         } catch (const DataError& error) {
           summary.fault = error.what();
         }
-        if (axes.time >= 0) append(summary.times, file.times(dimension(variable, axes.time)));
+        if (const auto times = file.times_of(variable, axes)) append(summary.times, file.times(*times));
       }
     }
   }
@@ -266,9 +266,9 @@ void FileSet::check_memory(const Part& part) {
 }
 
 /// All times are of one calendar.
-void FileSet::check_calendar(const Part& part) {
-  DataFile& file = use(part.file);
-  const Calendar found = file.calendar(dimension(*part.variable, part.axes.time));
+void FileSet::check_calendar(int number, const std::string& times) {
+  DataFile& file = use(number);
+  const Calendar found = file.calendar(times);
   if (!calendar_) {
     calendar_ = found;
     calendar_file_ = file.file().path();
@@ -290,25 +290,20 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   return units;
 }
 
-void FileSet::refuse_timeless(const Field& field, const Part& part) {
-  DataFile& file = use(part.file);
-  const std::string what = concat(field.name(), " in ", file.file().path(), " has no time");
-  const FileVariable* const time = file.scalar_time();
-  if (time == nullptr) throw DataError(what + "; a constant field belongs into data.static");
-  throw DataError(concat(what, "s: its time is a scalar coordinate (", time->name,
-                         "), not a dimension; make it one, with: ncecat -u ", time->name,
-                         " IN.nc OUT.nc, or xarray's expand_dims(\"", time->name, "\")"));
-}
-
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
   const std::vector<Part>& parts = series.parts;
   const Time step = series.between == Between::kNothing ? selection_.time_step * kHour : 0;
   TimeDimensions key{step > 0, {}};
   for (const Part& part : parts) {
-    if (part.axes.time < 0) refuse_timeless(field, part);
-    check_calendar(part);
-    key.second.emplace_back(part.file, dimension(*part.variable, part.axes.time));
+    const DataFile& file = use(part.file);
+    const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
+    if (!times) {
+      throw DataError(concat(field.name(), " in ", file.file().path(),
+                             " has no time; a constant field belongs into data.static"));
+    }
+    check_calendar(part.file, *times);
+    key.second.emplace_back(part.file, *times);
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
   if (known) return known;

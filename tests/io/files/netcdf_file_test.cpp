@@ -1,9 +1,11 @@
 #include "files/netcdf_file.h"
 
+#include <array>
 #include <fstream>
 #include <random>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/text.h"
 #include "files/grib.h"
 #include "files/hdf5_file.h"
@@ -72,6 +74,45 @@ TEST(NetcdfFile, LimitsOfFloatingPointAreOfUnpackedValues) {
       expect_close(described->read_all(*described->find("t")), each.wanted, 1e-6);
     }
   }
+}
+
+// As GOES-R has its bands: the same bits as unsigned, which are 0, 100, 40000, 65000 and 65535.
+TEST(NetcdfFile, SignedIntegersMayStandForUnsignedOnes) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/unsigned.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const std::vector<int> dimensions = {file.dimension("x", 5)};
+    for (const char* is : {"true", "True", "false"}) {
+      const int variable = file.variable(concat("is_", is), NC_SHORT, dimensions);
+      file.text(variable, "_Unsigned", is);
+      file.number(variable, "scale_factor", NC_FLOAT, 0.5F);
+      const std::array<short, 2> range = {0, -536};  // 65000
+      if (to_lower(is) == "true")
+        testing::NetcdfWriter::check(
+            nc_put_att_short(file.root(), variable, "valid_range", NC_SHORT, 2, range.data()));
+      file.number(variable, "_FillValue", NC_SHORT, -1);
+    }
+    const int bytes = file.variable("bytes", NC_BYTE, dimensions);
+    file.text(bytes, "_Unsigned", "true");
+    const int other = file.variable("other", NC_BYTE, dimensions);
+    file.text(other, "_Unsigned", "perhaps");
+    file.end();
+    for (int variable = 0; variable < 3; ++variable) file.put(variable, {0, 100, -25536, -536, -1});
+    file.put(bytes, {0, 100, 127, -128, -1});
+  }
+  const auto read_of = [&](const std::string& name) {
+    const auto file = opener(Dimensions::kByName)(path);
+    return file->read_all(*file->find(name));
+  };
+  expect_close(read_of("is_true"), {0, 50, 20000, 32500, NAN}, 0);
+  expect_close(read_of("is_True"), {0, 50, 20000, 32500, NAN}, 0);
+  expect_close(read_of("is_false"), {0, 50, -12768, -268, NAN}, 0);
+  expect_close(read_of("bytes"), {0, 100, 127, 128, 255}, 0);
+  EXPECT_NE(message_of<DataError>([&] {
+              read_of("other");
+            }).find("its attribute _Unsigned is \"perhaps\", not true or false"),
+            std::string::npos);
 }
 
 TEST(NetcdfFile, ReadsHyperslabsAndCountsTheirBytes) {

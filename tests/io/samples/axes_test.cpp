@@ -1,6 +1,8 @@
 // Which dimension is which axis, by the attributes of coordinates that no other test has, and what is refused
 // of them.
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -169,26 +171,82 @@ TEST(Axes, AnAreaAcrossGreenwichThatIsSortedHasAGap) {
   EXPECT_NE(dateline.find("\"longitude\": [165, -165]"), std::string::npos) << dateline;
 }
 
-TEST(Axes, AScalarTimeIsToldApart) {
-  const testing::TemporaryFolder folder;
-  const std::string path = write(folder, {kRows, kColumns}, {{"coordinates", "time"}});
-  {
-    int file = 0, time = 0;
-    NetcdfWriter::check(nc_open(path.c_str(), NC_WRITE, &file));
+/// Files of one state each, such as xarray writes of ds.isel(time=i), and cfgrib of forecasts: there `time`
+/// is when these began.
+TEST(Axes, AScalarTimeIsThatOfAFileOfOneState) {
+  const testing::TemporaryFolder folders[2];
+  std::vector<std::string> paths;
+  for (int hour : {0, 6}) {
+    paths.push_back(write(folders[hour / 6], {kRows, kColumns}));
+    int file = 0, began = 0, time = 0, v = 0;
+    NetcdfWriter::check(nc_open(paths.back().c_str(), NC_WRITE, &file));
     NetcdfWriter::check(nc_redef(file));
-    NetcdfWriter::check(nc_def_var(file, "time", NC_DOUBLE, 0, nullptr, &time));
-    const std::string units = "hours since 2020-02-01";
-    NetcdfWriter::check(nc_put_att_text(file, time, "units", units.size(), units.c_str()));
+    NetcdfWriter::check(nc_def_var(file, "time", NC_INT64, 0, nullptr, &began));
+    NetcdfWriter::check(nc_def_var(file, "valid_time", NC_INT, 0, nullptr, &time));
+    const std::string units = "hours since 2020-02-01", name = "time";
+    for (const int variable : {began, time}) {
+      NetcdfWriter::check(nc_put_att_text(file, variable, "units", units.size(), units.c_str()));
+      NetcdfWriter::check(nc_put_att_text(file, variable, "standard_name", name.size(), name.c_str()));
+    }
+    NetcdfWriter::check(nc_enddef(file));
+    const int hours_before = -12;
+    const std::vector<double> values(12, hour);
+    NetcdfWriter::check(nc_put_var_int(file, began, &hours_before));
+    NetcdfWriter::check(nc_put_var_int(file, time, &hour));
+    NetcdfWriter::check(nc_inq_varid(file, "v", &v));
+    NetcdfWriter::check(nc_put_var_double(file, v, values.data()));
     NetcdfWriter::check(nc_close(file));
   }
+  const Time first = days_from_date({2020, 2, 1}, Calendar::kStandard) * kDay;
+  const FileOpener described = [](const std::string& path) {
+    const FileDescription known =
+        FileDescription::from_bytes(opener(Dimensions::kByName)(path)->describe().to_bytes());
+    EXPECT_TRUE(known.values.contains("valid_time"));
+    return open_described(known, External::kRefused);
+  };
+  for (const FileOpener& open : {opener(Dimensions::kByName), described}) {
+    FileSet files(paths, {}, open);
+    EXPECT_EQ(files.catalogue().at(0).times, (std::vector<Time>{first, first + 6 * kHour}));
+    files.select({"v", {}}, true);
+    EXPECT_EQ(files.times({"v", {}}), (std::vector<Time>{first, first + 6 * kHour}));
+    std::vector<double> values(12);
+    for (const int hour : {0, 6}) {
+      files.read({"v", {}}, first + hour * kHour, {{0, 0}, {3, 4}}, values);
+      EXPECT_EQ(values[5], hour);
+    }
+  }
+}
+
+TEST(Axes, AConstantFieldThatChangesIsSeen) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/v.nc";
+  {
+    NetcdfWriter file(path);
+    const int time = file.dimension("time", 2), rows = file.dimension("lat", 3),
+              columns = file.dimension("lon", 4);
+    const std::vector<int> at = {file.variable("time", NC_INT, {time}), file.variable("lat", NC_INT, {rows}),
+                                 file.variable("lon", NC_INT, {columns})};
+    file.text(at[0], "units", "days since 2020-01-01");
+    const int same = file.variable("same", NC_DOUBLE, {time, rows, columns}),
+              other = file.variable("other", NC_DOUBLE, {time, rows, columns}),
+              gone = file.variable("gone", NC_DOUBLE, {time, rows, columns});
+    file.end();
+    file.put(at[0], {0, 1});
+    file.put(at[1], {10, 0, -10});
+    file.put(at[2], {0, 1, 2, 3});
+    std::vector<double> values(24);
+    for (std::size_t i = 0; i < 24; ++i) values[i] = static_cast<double>(i % 12) * (i < 12 ? 1 : 1.0001);
+    file.put(same, values);
+    values[20] += 1;
+    file.put(other, values);
+    values[20] = NAN;
+    file.put(gone, values);
+  }
   FileSet files({path});
-  const std::string message = message_of<DataError>([&] { files.select({"v", {}}, true); });
-  EXPECT_NE(message.find("v in "), std::string::npos) << message;
-  EXPECT_NE(message.find("its time is a scalar coordinate (time), not a dimension"), std::string::npos)
-      << message;
-  EXPECT_NE(message.find("ncecat -u time"), std::string::npos) << message;
-  FileSet constant({path});
-  constant.select({"v", {}}, false);
+  for (const char* name : {"same", "other", "gone"}) files.select({name, {}}, false);
+  EXPECT_EQ(files.changes_in({"same", {}}), std::nullopt);
+  EXPECT_EQ(files.changes_in({"other", {}}), path);
+  EXPECT_EQ(files.changes_in({"gone", {}}), path);
 }
 
 /// The first field that is taken says which grid it is, not one that was refused before.
