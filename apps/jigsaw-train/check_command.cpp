@@ -8,11 +8,13 @@
 #include "kernels/cuda_context.h"
 #include "optim/optimizer.h"
 #include "samples/label_scan.h"
+#include "train/checkpointer.h"
 #include "train/data_remarks.h"
 #include "train/opening_summary.h"
 #include "train/preflight.h"
 #include "train/run_directory.h"
 #include "train/training_batches.h"
+#include "train/training_state.h"
 #include "train/validation.h"
 #include "version.h"
 
@@ -100,10 +102,28 @@ void check_started(Job& job) {
 struct CheckArguments {
   ConfigArguments configuration;
   int ranks = 0;  ///< to plan for; 0: those that were started
+  std::string resume = "auto";
+  bool allow_change = false;
 };
 
-/// Opens all that a run would need but statistics, plans, reads a batch of training and all labels, runs a
-/// batch of validation, and ends.
+/// What the run would begin with: nothing, or a checkpoint, of which sizes of files and the keys of its run
+/// are looked at.
+std::string beginning(const CheckArguments& options, const Job& job) {
+  const std::string folder = job.configuration.output + "/checkpoints";
+  std::optional<FoundCheckpoint> found;
+  together(job.world, [&] {
+    found = checkpoint_to_resume(folder, options.resume, Verify::kSizesOnly, job.world, job.log);
+    if (!found || options.allow_change) return;
+    const Json& extra = found->stored.manifest.extra;
+    if (extra.is_object() && extra.contains("configuration"))
+      require_same_keys(extra.at("configuration"), job.configuration);
+  });
+  if (!found) return "begin";
+  return concat("go on from ", found->path, " at step ", found->stored.manifest.step);
+}
+
+/// Opens all that a run would need but statistics and a checkpoint's values, plans, reads a batch of training
+/// and all labels, runs a batch of validation, and ends.
 ExitCode run_check(const CheckArguments& options) {
   return run_job(options.configuration, [&](Job& job) {
     const int ranks = options.ranks > 0 ? options.ranks : job.world.size();
@@ -118,7 +138,7 @@ ExitCode run_check(const CheckArguments& options) {
     } else {
       check_started(job);
     }
-    job.log.info("checked: a run would begin");
+    job.log.info(concat("checked: a run would ", beginning(options, job)));
     return ExitCode::kDone;
   });
 }
@@ -132,6 +152,12 @@ std::function<ExitCode()> declare_check(const CommandOptions& command, const Inv
       .add_option("--ranks", options->ranks,
                   "Plan for so many ranks, of which this one stands for the first, unless they are started")
       .within(1, 1 << 20);
+  command
+      .add_option("--resume", options->resume,
+                  "As of training: auto, never, or the checkpoint that the run would go on from")
+      .not_empty();
+  command.add_flag("--allow-change", options->allow_change,
+                   "As of training: keys may differ from those of the run that would be resumed");
   return [options] { return run_check(*options); };
 }
 

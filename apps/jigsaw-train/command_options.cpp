@@ -1,6 +1,7 @@
 #include "command_options.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <optional>
 
 namespace jigsaw {
@@ -12,7 +13,7 @@ CLI::Validator number_that(bool (*holds)(double), const std::string& is, const s
   return {[holds, is](const std::string& text) {
             double number = 0;
             const bool good = CLI::detail::lexical_cast(text, number) && holds(number);
-            return good ? std::string() : "must be a number " + is + ", not " + text;
+            return good ? std::string() : "must be a number" + (is.empty() ? "" : " " + is) + ", not " + text;
           },
           name};
 }
@@ -34,6 +35,7 @@ CommandOption& CommandOption::within(int low, int high) {
 }
 
 CommandOption& CommandOption::within(double low, double high) {
+  option_->check(number_that([](double number) { return !std::isnan(number); }, "", "NUMBER"));
   option_->check(CLI::Range(low, high));
   return *this;
 }

@@ -339,6 +339,11 @@ ExitCode check_gpus(Job& job, const GpuCheckArguments& options) {
 }
 
 ExitCode run_gpu_check(const GpuCheckArguments& options) {
+  if (!cuda_machine().built) {
+    throw ConfigError(
+        "gpu-check looks at GPUs, and this build has no CUDA kernels; build with -DJIGSAW_CUDA=ON "
+        "(docs/building.md)");
+  }
   const auto work = [&](Job& job) { return check_gpus(job, options); };
   if (options.configuration.config.empty()) {
     Configuration configuration;

@@ -68,8 +68,10 @@ struct CommandLine {
   }
 };
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw ConfigError(concat("command line: ", what, "; see jigsaw-train --help"));
+[[noreturn]] void refuse(const CLI::App& app, const std::string& what) {
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  const std::string of = commands.empty() ? "" : commands.front()->get_name() + " ";
+  throw ConfigError(concat("command line: ", what, "; see jigsaw-train ", of, "--help"));
 }
 
 /// A first word that is neither a command nor a file, but written like a command.
@@ -80,7 +82,7 @@ void refuse_misspelt_command(const CLI::App& app, const std::string& word) {
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   if (std::find(commands.begin(), commands.end(), word) != commands.end()) return;
   const std::string suggestion = did_you_mean(word, commands);
-  if (!suggestion.empty()) refuse(concat(word, " is neither a command nor a file", suggestion));
+  if (!suggestion.empty()) refuse(app, concat(word, " is neither a command nor a file", suggestion));
 }
 
 /// An option that nothing here has, before whatever its value was taken for.
@@ -97,8 +99,8 @@ void refuse_unknown_option(const CLI::App& app) {
     if (!word.starts_with("-")) continue;
     const std::string option = word.substr(0, word.find('='));
     const bool of_another = std::find(options.begin(), options.end(), option) != options.end();
-    refuse(of_another ? concat(option, " is no option of this command; see its --help")
-                      : concat("there is no option ", option, did_you_mean(option, options)));
+    refuse(app, of_another ? concat(option, " is no option of this command")
+                           : concat("there is no option ", option, did_you_mean(option, options)));
   }
 }
 
@@ -112,14 +114,14 @@ void parse_command_line(CommandLine& line, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (argc > 1) refuse_misspelt_command(line.app, argv[1]);
     refuse_unknown_option(line.app);
-    refuse(error.what());
+    refuse(line.app, error.what());
   }
   if (argc > 1) refuse_misspelt_command(line.app, argv[1]);
   const std::string& config = line.invocation.train.configuration.config;
   const std::string command = command_table()[line.chosen()].name;
-  if (command == "train" && config.empty()) refuse("a configuration or a command is needed");
+  if (command == "train" && config.empty()) refuse(line.app, "a configuration or a command is needed");
   if (command != "train" && command != "sweep" && !config.empty())
-    refuse(concat(config, " is nothing that the command ", command, " takes"));
+    refuse(line.app, concat(config, " is nothing that the command ", command, " takes"));
 }
 
 ExitCode run(int argc, char** argv) {

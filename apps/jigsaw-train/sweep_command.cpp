@@ -238,6 +238,16 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments
     local.command.insert(local.command.end(), {"--set", text});
   if (train.max_minutes > 0)
     local.command.insert(local.command.end(), {"--max-minutes", concat(train.max_minutes)});
+  for (const auto& [option, value] :
+       {std::pair{"--resume", train.resume}, std::pair{"--init-from", train.init_from},
+        std::pair{"--trace-steps", train.trace_steps}}) {
+    if (!value.empty()) local.command.insert(local.command.end(), {option, value});
+  }
+  for (const auto& [flag, given] :
+       {std::pair{"--allow-change", train.allow_change}, std::pair{"--no-verify", train.no_verify},
+        std::pair{"--profile", train.profile}, std::pair{"--find-nan", train.find_nan}}) {
+    if (given) local.command.emplace_back(flag);
+  }
   return local;
 }
 

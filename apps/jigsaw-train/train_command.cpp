@@ -84,7 +84,7 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
     run.verify = options.no_verify ? Verify::kSizesOnly : Verify::kBytes;
     run.init_from = options.init_from;
     run.max_minutes = options.max_minutes;
-    run.trace = {options.trace, options.profile, options.trace_steps};
+    run.trace = {options.trace, options.profile, options.trace_steps, job.configuration.output};
     run.find_nan = options.find_nan;
     run.stop = &stop_asked;
     RunFiles files({job.configuration.report, job.configuration.tensorboard}, job.log);

@@ -25,6 +25,8 @@ struct Grid {
   bool geographic = false;  ///< axes are latitude and longitude in degrees
   PoleKind north = PoleKind::kNone, south = PoleKind::kNone;
   bool periodic = false;  ///< longitude closes the circle
+  /// Of rows and columns on a projection latitude and longitude of its four corners, row by row; else none.
+  std::vector<double> corners = {};
 
   /// Extents of the axes.
   Shape shape() const;

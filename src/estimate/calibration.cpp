@@ -78,11 +78,15 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
     const Link& link = measured.links[static_cast<std::size_t>(axis)];
     return {link.bytes_per_second, link.latency_seconds};
   };
-  // One rank sends to nobody: what memory moves stands for a link.
-  MachineOptions::Link within{measured.memory_bytes_per_second, 0};
-  if (mesh.size(mesh.tensor()) > 1) within = link_of(mesh.tensor());
-  model.node_link = within;
-  model.links = {mesh.size(Mesh::kData) > 1 ? link_of(Mesh::kData) : within};
+  // One rank sends to nobody, and leaves links as they are without a measurement.
+  const MachineModel usual = machine_model(default_machine(model.device));
+  const bool one = mesh.size(mesh.tensor()) == 1;
+  model.node_link = one ? usual.node_link : link_of(mesh.tensor());
+  if (mesh.size(Mesh::kData) > 1) {
+    model.links = {link_of(Mesh::kData)};
+  } else {
+    model.links = one ? usual.links : std::vector{*model.node_link};
+  }
   if (!files.empty()) model.read_bytes_per_second = read_rate(world, files);
   return model;
 }

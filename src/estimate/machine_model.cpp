@@ -108,7 +108,9 @@ void fill_unmeasured(std::vector<MachineOptions::Link>& links) {
   });
   const MachineOptions::Link link = *slowest;
   if (!measured(link))
-    throw ConfigError("--machine: it was measured on one rank, and so without links; give them in its links");
+    throw ConfigError(
+        "it was measured on one rank, and so without links between ranks; measure them on two or more, with "
+        "mpirun -n 2 jigsaw-train plan --calibrate FILE, or give them in its links");
   for (MachineOptions::Link& each : links) each = measured(each) ? each : link;
 }
 

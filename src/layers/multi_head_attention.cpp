@@ -11,7 +11,10 @@ namespace jigsaw::inline layers {
 
 void declare(Keys<MultiHeadAttentionOptions>& keys) {
   using O = MultiHeadAttentionOptions;
-  keys.add("heads", &O::heads).required().range(1, kMostChannels).doc("Number of heads; divides the width.");
+  keys.add("heads", &O::heads)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Number of heads; divides the width, into heads of at most 256 channels.");
   keys.add("dropout", &O::dropout).at_least(0).below(1).doc("Dropout probability of attention weights.");
   keys.add("rotary", &O::rotary)
       .doc("Whether queries and keys are rotated by their position along each spatial axis.");

@@ -53,8 +53,8 @@ void check_end(const LayerSite& site, int dim, Edge edge, std::int64_t points) {
   if (space.back() % 2 != 0) {
     site.error("padding_mode",
                concat("crosses poles to the other half of the circle, but there are ", space.back(),
-                      " columns, an odd number; use \"replicate\" along ", name_of_axis(site, dim),
-                      ", or a grid of ", space.back() + 1, " columns"));
+                      " columns here, an odd number; use \"replicate\" along latitude, or a grid and levels "
+                      "that leave an even number everywhere"));
   }
 }
 

@@ -12,7 +12,10 @@ namespace jigsaw::inline layers {
 
 void declare(Keys<WindowedAttentionOptions>& keys) {
   using O = WindowedAttentionOptions;
-  keys.add("heads", &O::heads).required().range(1, kMostChannels).doc("Number of heads; divides the width.");
+  keys.add("heads", &O::heads)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Number of heads; divides the width, into heads of at most 256 channels.");
   keys.add("window", &O::window)
       .required()
       .length(1, 3)

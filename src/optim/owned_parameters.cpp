@@ -1,5 +1,8 @@
 #include "optim/owned_parameters.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/contraction.h"
@@ -26,20 +29,34 @@ void add(const OptimizerOptions& options, const Segment& segment, OwnedParameter
   }
 }
 
+/// Every group is the first that matches some parameter.
 void require_matches(const OptimizerOptions& options, const std::vector<ParameterBlock*>& blocks) {
+  const auto first_of = [&](const std::string& name) {
+    return std::ranges::find_if(
+               options.groups,
+               [&](const ParameterGroupOptions& group) { return matches_pattern(name, group.match); }) -
+           options.groups.begin();
+  };
   for (std::size_t i = 0; i < options.groups.size(); ++i) {
-    bool found = false;
+    bool found = false, counts = false;
     std::vector<std::string> names;
     for (const ParameterBlock* block : blocks) {
       for (const auto& parameter : block->parameters()) {
         names.push_back(parameter->name());
         found = found || matches_pattern(parameter->name(), options.groups[i].match);
+        counts = counts || std::cmp_equal(first_of(parameter->name()), i);
       }
     }
     if (!found) {
       throw ConfigError(concat("optimizer.groups[", i, "].match \"", options.groups[i].match,
                                "\" matches no parameter; their names begin with \"", names.front(),
                                "\" and end with \"", names.back(), "\""));
+    }
+    if (!counts) {
+      throw ConfigError(
+          concat("optimizer.groups[", i, "].match \"", options.groups[i].match,
+                 "\" has no effect: groups before it match all of its parameters, and the first "
+                 "that matches counts; put it before them"));
     }
   }
 }

@@ -19,7 +19,7 @@ class OwnedParameters {
     std::vector<TrainedRun> followed;
   };
 
-  /// @throws ConfigError when a group's pattern matches no parameter.
+  /// @throws ConfigError when a group's pattern matches no parameter, or none that groups before it leave.
   OwnedParameters(const Rank& rank, const std::vector<ParameterBlock*>& blocks,
                   const OptimizerOptions& options);
 

@@ -95,8 +95,8 @@ std::string overview(const std::vector<RunRecord>& runs) {
   for (const RunRecord& run : runs) {
     rows.push_back({run.name, run.over() ? "over" : "not over", text_at(run.config, {"model", "type"}),
                     ranks_of(run), steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
-                    run.valid.empty() ? "-" : text_at(run.valid.back(), {"loss"}).substr(0, 8), time_of(run),
-                    run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
+                    run.valid.empty() ? "-" : short_number(number_at(run.valid.back(), "loss", NAN)),
+                    time_of(run), run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
                     run.last_time.empty() ? "-" : run.last_time.substr(0, 19)});
   }
   return table_of(rows);

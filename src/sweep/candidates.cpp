@@ -86,7 +86,10 @@ Json draw(const SearchKey& key, const std::string& name, std::int64_t seed, std:
     return key.values[static_cast<std::size_t>(u * count)];
   }
   const double from = *key.from, to = key.integer ? *key.to + 1 : *key.to;
-  double value = key.scale == Scale::kLinear ? from + u * (to - from) : from * std::pow(to / from, u);
+  // A ratio beyond all numbers is taken in two parts.
+  double value = key.scale == Scale::kLinear ? from + u * (to - from)
+                 : std::isfinite(to / from)  ? from * std::pow(to / from, u)
+                                             : std::pow(from, 1 - u) * std::pow(to, u);
   if (key.integer) return static_cast<std::int64_t>(std::min(std::floor(value), *key.to));
   // Four digits are enough to search with, and can be read in a folder's name.
   const double unit = value == 0 ? 1 : std::pow(10.0, std::floor(std::log10(std::abs(value))) - 3);

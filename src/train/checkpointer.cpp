@@ -20,6 +20,20 @@ Retention retention_of(const CheckpointOptions& options) {
 
 }  // namespace
 
+std::optional<FoundCheckpoint> checkpoint_to_resume(const std::string& folder, const std::string& resume,
+                                                    Verify verify, Communicator& world, Log& log) {
+  if (resume == "never") return std::nullopt;
+  if (resume != "auto") return open_checkpoint(resume, world, verify);
+  std::vector<std::string> warnings;
+  std::optional<FoundCheckpoint> found = newest_checkpoint(folder, world, warnings, verify);
+  for (const std::string& warning : warnings) log.warn(warning);
+  if (!found && !warnings.empty()) {
+    throw CheckpointError(
+        concat("no checkpoint in ", folder, " is whole; --resume never moves them aside and starts anew"));
+  }
+  return found;
+}
+
 Checkpointer::Checkpointer(const CheckpointOptions& options, std::string folder, Communicator& world,
                            Log& log)
     : options_(options),
@@ -35,19 +49,6 @@ Checkpointer::Checkpointer(const CheckpointOptions& options, std::string folder,
       if (options_.every > 0) folder_.probe();
     });
   });
-}
-
-std::optional<FoundCheckpoint> Checkpointer::find(const std::string& resume, Verify verify) {
-  if (resume == "never") return std::nullopt;
-  if (resume != "auto") return open_checkpoint(resume, world_, verify);
-  std::vector<std::string> warnings;
-  std::optional<FoundCheckpoint> found = newest_checkpoint(folder_.path(), world_, warnings, verify);
-  for (const std::string& warning : warnings) log_.warn(warning);
-  if (!found && !warnings.empty()) {
-    throw CheckpointError(concat("no checkpoint in ", folder_.path(),
-                                 " is whole; --resume never moves them aside and starts anew"));
-  }
-  return found;
 }
 
 bool Checkpointer::begin(const FoundCheckpoint* from) {

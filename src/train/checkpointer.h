@@ -9,15 +9,22 @@
 
 namespace jigsaw::inline train {
 
-/// The checkpoints of one run: when to save, what to do when that fails, and where to go on from. Every
-/// member function is collective.
+/// The checkpoint that a run goes on from; of those in the folder that are not whole a warning says so.
+/// Collective.
+///
+/// @param folder  the run's checkpoints.
+/// @param resume  "auto": the newest whole one of the folder, if any; "never"; or a checkpoint's folder.
+/// @throws CheckpointError  also where none in the folder is whole.
+std::optional<FoundCheckpoint> checkpoint_to_resume(const std::string& folder, const std::string& resume,
+                                                    Verify verify, Communicator& world, Log& log);
+
+/// The checkpoints of one run: when to save, and what to do when that fails. Every member function is
+/// collective.
 class Checkpointer {
  public:
   /// Removes what a run left that died while saving.
   Checkpointer(const CheckpointOptions& options, std::string folder, Communicator& world, Log& log);
 
-  /// @param resume  "auto": the newest whole one of the folder, if any; "never"; or a checkpoint's folder.
-  std::optional<FoundCheckpoint> find(const std::string& resume, Verify verify);
   /// Once the run is where it goes on from (nullptr: at its begin): checkpoints of the folder that were saved
   /// after it belong to another history and are moved aside, so that "auto" never takes them.
   /// @return  whether the checkpoint that it goes on from is another folder's: the state is to be saved here

@@ -60,6 +60,10 @@ std::string resumed(const Configuration& configuration, const std::string& resum
 
 Json order_json(const Grid& grid) {
   Json order = Json::object();
+  if (!grid.corners.empty()) {
+    for (const double degrees : grid.corners)
+      order["corners"].push_back(std::isnan(degrees) ? Json() : Json(degrees));
+  }
   if (!grid.geographic) return order;
   for (const auto& [name, axis] : {std::pair{"rows", 0}, std::pair{"columns", 1}}) {
     const std::vector<double>& all = grid.axes[static_cast<std::size_t>(axis)].coordinates;
@@ -67,6 +71,21 @@ Json order_json(const Grid& grid) {
   }
   return order;
 }
+
+namespace {
+
+/// Four places, of which some may be missing; none where there are no such numbers.
+std::vector<double> corners_in(const Json& data) {
+  std::vector<double> corners;
+  if (!data.is_object() || !data.contains("corners") || !data.at("corners").is_array()) return corners;
+  for (const Json& degrees : data.at("corners")) {
+    if (!degrees.is_number() && !degrees.is_null()) return {};
+    corners.push_back(degrees.is_null() ? std::numeric_limits<double>::quiet_NaN() : degrees.get<double>());
+  }
+  return corners.size() == 8 ? corners : std::vector<double>();
+}
+
+}  // namespace
 
 std::optional<GridOrder> order_of(const Json& data) {
   const auto ends = [&](const char* name) -> std::optional<std::array<double, 2>> {
@@ -76,6 +95,8 @@ std::optional<GridOrder> order_of(const Json& data) {
       return std::nullopt;
     return std::array{both[0].get<double>(), both[1].get<double>()};
   };
+  if (const std::vector<double> corners = corners_in(data); !corners.empty())
+    return GridOrder{{}, {}, corners};
   const auto rows = ends("rows"), columns = ends("columns");
   if (!rows || !columns) return std::nullopt;
   return GridOrder{*rows, *columns};
@@ -144,10 +165,13 @@ std::optional<GridOrder> inherited_order(const Configuration& configuration, con
   return order_of(Json::parse(data));
 }
 
-void tell_statistics(const std::optional<GivenStatistics>& given, const Statistics& used,
+void tell_statistics(const std::optional<GivenStatistics>& given, bool named, const Statistics& used,
                      const std::string& init_from, Log& log) {
   if (!given) {
-    if (!init_from.empty()) {
+    if (!init_from.empty() && !named) {
+      log.info(
+          concat("statistics are those of the training data, for the checkpoint ", init_from, " holds none"));
+    } else if (!init_from.empty()) {
       log.info(concat("statistics are not those that the parameters of ", init_from,
                       " were trained with, but as data.normalization says; data.normalization \"", init_from,
                       "\" takes them over"));

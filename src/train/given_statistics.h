@@ -18,11 +18,11 @@ namespace jigsaw::inline train {
 struct GivenStatistics {
   Statistics statistics;
   std::string from;                ///< the checkpoint
-  std::optional<GridOrder> order;  ///< of its data, if they are on a geographic grid and it says so
+  std::optional<GridOrder> order;  ///< of its data, if they have places on the earth and it says so
 };
 
-/// The order of rows and columns as a checkpoint keeps it among what it says of its data, and back. Of a grid
-/// without latitudes and longitudes nothing.
+/// The order of rows and columns as a checkpoint keeps it among what it says of its data, and back: `rows`
+/// and `columns`, on a projection `corners`. Of a grid without latitudes and longitudes nothing.
 Json order_json(const Grid& grid);
 std::optional<GridOrder> order_of(const Json& data);
 
@@ -50,7 +50,8 @@ std::optional<GridOrder> inherited_order(const Configuration& configuration, con
                                          const std::string& init_from, Communicator& world);
 
 /// Says whose statistics the data have, where a run begins with the parameters of a checkpoint.
-void tell_statistics(const std::optional<GivenStatistics>& given, const Statistics& used,
+/// @param named  whether data.normalization says so.
+void tell_statistics(const std::optional<GivenStatistics>& given, bool named, const Statistics& used,
                      const std::string& init_from, Log& log);
 
 }  // namespace jigsaw::inline train

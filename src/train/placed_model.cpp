@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "train/pole_crossing.h"
+#include "train/run_machine.h"
 
 namespace jigsaw::inline train {
 
@@ -29,11 +30,21 @@ ModelDescription describe(const SampleSource& data, std::int64_t outputs, const 
           time_channels(channels), pole_crossing(channels.inputs, statistics)};
 }
 
+/// @throws ConfigError  also where it has nothing to train.
+std::unique_ptr<Model> build_trained(const Tagged& config, const ModelDescription& description) {
+  std::unique_ptr<Model> model = build_model(config, description);
+  const auto has_none = [](const ParameterBlock* block) { return block->parameters().empty(); };
+  if (std::ranges::all_of(model->parameters(), has_none))
+    throw ConfigError("model has no parameters, so that there is nothing to train");
+  return model;
+}
+
 std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const SampleSource& data,
                                 const Model& model, Communicator& world) {
   const MeshOptions mesh =
       resolved_mesh(configuration.mesh, world.size(), data.grid().shape(), model.input_units());
   auto result = std::make_unique<Mesh>(world, mesh.data, mesh.domain, mesh.tensor);
+  if (configuration.machine) require_links(*configuration.machine, result->shape().axes);
   const std::int64_t samples = configuration.train.batch_size / configuration.train.accumulate;
   if (samples < mesh.data) {
     throw ConfigError(
@@ -50,7 +61,7 @@ void check_placement(const Configuration& configuration, const SampleSource& dat
   const Statistics neutral = neutral_statistics(data.channels().inputs);
   const std::int64_t classes = configuration.data.classes;
   const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
-  const std::unique_ptr<Model> model = build_model(configuration.model, describe(data, outputs, neutral));
+  const std::unique_ptr<Model> model = build_trained(configuration.model, describe(data, outputs, neutral));
   const std::unique_ptr<Mesh> mesh = make_mesh(configuration, data, *model, world);
   const TrainOptions& train = configuration.train;
   check_memory(least_memory(*model, *mesh, configuration, types_of(train.precision),
@@ -67,7 +78,7 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   // A block like one that is in the book takes its plan, whatever their names.
   for (const BlockPlan& plan : known) plans_.add("known: " + plan.path, plan.entry);
   const SampleSource& data = objective.data();
-  model_ = build_model(configuration.model, describe(data, objective.output_channels(), data.statistics()));
+  model_ = build_trained(configuration.model, describe(data, objective.output_channels(), data.statistics()));
   model_->set_recompute(configuration.train.recompute == Recompute::kBlock);
   mesh_ = make_mesh(configuration, data, *model_, world);
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});

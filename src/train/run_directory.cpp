@@ -33,6 +33,23 @@ std::string holder_of(const File& lock) {
   return line.empty() ? "" : concat(" (", line, ")");
 }
 
+std::string refusal_of_use(const std::string& path, const File& lock) {
+  return concat("output: the run directory ", quote(path), " is in use by another run", holder_of(lock),
+                "; wait for its end or choose another folder");
+}
+
+/// Whether another process holds the lock of a folder, if it has one.
+void check_lock(const std::string& path) {
+  std::optional<File> lock;
+  try {
+    lock.emplace(path + "/lock", O_RDONLY | O_NOFOLLOW);
+  } catch (const FileError&) {
+    return;  // there is none
+  }
+  const bool held = ::flock(lock->descriptor(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (held) throw ConfigError(refusal_of_use(path, *lock));
+}
+
 /// Where SLURM has started a job again, processes of the start before may outlive it, on a node that failed
 /// or in a system call that hangs: they are waited for. @return  false, with errno, where it is not taken.
 bool lock_in_time(int lock, Log& log) {
@@ -85,6 +102,7 @@ void RunDirectory::check(const std::string& path) {
   if (!std::filesystem::is_directory(nearest, error)) refuse(concat(nearest.string(), " is no folder"));
   if (::access(nearest.c_str(), W_OK | X_OK) != 0)
     refuse(concat(nearest.string(), ": ", std::generic_category().message(errno)));
+  check_lock(path);
 }
 
 bool RunDirectory::is_there() const {
@@ -106,8 +124,7 @@ void RunDirectory::take_lock(Log& log) {
     }
     const int error = errno;
     if (error == EWOULDBLOCK) {
-      throw ConfigError(concat("output: the run directory ", quote(path_), " is in use by another run",
-                               holder_of(*lock_), "; wait for its end or choose another folder"));
+      throw ConfigError(refusal_of_use(path_, *lock_));
     }
     log.warn(concat("the run directory ", path_, " cannot be locked (",
                     std::generic_category().message(error), "); see that no other run uses it"));

@@ -19,8 +19,8 @@ class RunDirectory {
   ///                      run holds it.
   RunDirectory(std::string path, Communicator& communicator, Log& log);
 
-  /// Whether such a folder could be made and written, as far as can be said without making it; by one rank.
-  /// @throws ConfigError  naming `output`.
+  /// Whether such a folder could be made and written, as far as can be said without making it, and is in no
+  /// other run's use; by one rank. @throws ConfigError  naming `output`.
   static void check(const std::string& path);
 
   /// Whether it is still where it was made: nobody removed it meanwhile. Rank 0 looks; elsewhere true.

@@ -35,17 +35,20 @@ void declare(Keys<MachineOptions>& keys) {
       .required()
       .not_empty()
       .doc(
-          "What carries messages: one for all axes of the mesh, or one for each in the order data, domain, "
-          "tensor.");
+          "What carries messages: one for all axes of the mesh, or one for each in the order data, domain "
+          "along each of its axes, tensor.");
+}
+
+void require_links(const MachineOptions& options, int axes) {
+  if (options.links.size() == 1 || std::ssize(options.links) == axes) return;
+  throw ConfigError(concat("machine.links: there are ", options.links.size(),
+                           "; there should be one for all axes of the mesh, or ", axes));
 }
 
 namespace {
 
 Machine machine_of(const MachineOptions& options, int axes) {
-  if (options.links.size() != 1 && std::ssize(options.links) != axes) {
-    throw ConfigError(concat("machine.links: there are ", options.links.size(),
-                             "; there should be one for all axes of the mesh, or ", axes));
-  }
+  require_links(options, axes);
   Machine machine{options.flops_per_second, options.memory_bytes_per_second, {}};
   for (int axis = 0; axis < axes; ++axis) {
     const auto a = static_cast<std::size_t>(axis);

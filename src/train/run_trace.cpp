@@ -1,5 +1,6 @@
 #include "train/run_trace.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <regex>
@@ -21,6 +22,19 @@ namespace {
 constexpr std::int64_t kSkipped = 1, kTraced = 3;
 
 constexpr const char* kBegin = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+
+/// Whether a run writes a file of this name itself, perhaps later.
+bool is_of_run(const std::filesystem::path& file, const std::string& folder) {
+  static constexpr const char* kOwn[] = {"config.json",   "metrics.jsonl", "summary.json", "machine.json",
+                                         "log.txt",       "lock",          "report.html",  "examples.nc",
+                                         "examples.json", "checkpoints",   "tensorboard"};
+  std::error_code unreadable;
+  const auto place = [&](const std::filesystem::path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unreadable), unreadable);
+  };
+  return !folder.empty() && place(file).parent_path() == place(folder) &&
+         std::ranges::find(kOwn, file.filename().string()) != std::end(kOwn);
+}
 
 std::string microseconds(std::int64_t nanoseconds) {
   char text[40];
@@ -97,6 +111,9 @@ RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(
 
 void RunTrace::check_place() const {
   if (world_.rank() != 0 || options_.file.empty()) return;
+  if (is_of_run(options_.file, options_.folder))
+    throw ConfigError(
+        concat("command line: --trace ", options_.file, " is a file that the run writes itself"));
   check_output_place("--trace", options_.file, "is no trace",
                      [](const std::string& path) { return begins_with(path, kBegin); });
   write_trace(options_.file, [&] { const Replacement attempt(options_.file); });

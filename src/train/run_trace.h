@@ -19,6 +19,7 @@ struct TraceOptions {
   /// The steps: "all" (with what goes before and between them), "7", "7-9", "7-900:10" (every tenth from the
   /// seventh on); empty: the three after the first of this process.
   std::string steps;
+  std::string folder;  ///< of the run, of whose own files none becomes a trace
 
   bool wanted() const { return profile || !file.empty(); }
 };
@@ -41,10 +42,12 @@ TracedSteps traced_steps(const std::string& text, std::int64_t first_step);
 class RunTrace {
  public:
   /// Collective.
-  /// @throws ConfigError  when the file cannot be written or is no earlier trace, or the steps are none.
+  /// @throws ConfigError  when the file cannot be written, is no earlier trace or one of the run's own, or
+  /// the steps
+  ///                       are none.
   RunTrace(const TraceOptions& options, Communicator& world);
 
-  /// The run begins with this step, and its own files are there, of which none becomes a trace. Collective.
+  /// The run begins with this step. Collective.
   /// @throws ConfigError
   void begin(std::int64_t first_step);
   /// Before each step.

@@ -114,14 +114,16 @@ void Trainer::open_watchdog(const Configuration& configuration) {
 
 void Trainer::resume() {
   const TraceSpan span(TraceKind::kPhase, "load");
-  const std::optional<FoundCheckpoint> found = checkpointer_->find(options_.resume, options_.verify);
+  const std::optional<FoundCheckpoint> found =
+      checkpoint_to_resume(directory_->checkpoints_path(), options_.resume, options_.verify, world_, log_);
   if (found) {
     state_.restore(*found, options_.allow_change);
     if (!options_.init_from.empty())
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
     state_.initialise(open_checkpoint(options_.init_from, world_, options_.verify));
-    tell_statistics(given_, run_.data().statistics(), options_.init_from, log_);
+    tell_statistics(given_, config_.data.normalization.has_value(), run_.data().statistics(),
+                    options_.init_from, log_);
   } else if (!config_.init.skip.empty()) {
     log_.warn("init.skip has no effect: it counts only with --init-from; leave it out");
   }

@@ -126,6 +126,8 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
     if (tensor.name.starts_with(kParameters) && !known.contains(tensor.name))
       unused.push_back(tensor.name.substr(std::string_view(kParameters).size()));
   }
+  if (matched.empty() && !skipped.empty() && absent.empty())
+    throw ConfigError("init.skip leaves none of the model's parameters to begin with; leave --init-from out");
   if (matched.empty()) {
     throw CheckpointError(concat("no parameter of this model is in the checkpoint ", found.path,
                                  unused.empty() ? "" : ", which holds", unused.empty() ? "" : list(unused)));
@@ -141,17 +143,9 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   return report;
 }
 
-TrainingState::TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log)
-    : run_(run), optimizer_(optimizer), log_(log) {}
-
-void TrainingState::count(std::int64_t step, bool skipped) {
-  steps_done_ = step;
-  skipped_in_row_ = skipped ? skipped_in_row_ + 1 : 0;
-}
-
-void TrainingState::check_unchanged(const Json& before) const {
+void require_same_keys(const Json& before, const Configuration& now) {
   const Keys<Configuration> keys = keys_of<Configuration>();
-  for (const std::string& key : changed_keys(with_new_keys(before), keys.write(run_.configuration()))) {
+  for (const std::string& key : changed_keys(with_new_keys(before), keys.write(now))) {
     if (may_change(keys, key)) continue;
     throw ConfigError(
         concat(key,
@@ -160,11 +154,19 @@ void TrainingState::check_unchanged(const Json& before) const {
   }
 }
 
+TrainingState::TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log)
+    : run_(run), optimizer_(optimizer), log_(log) {}
+
+void TrainingState::count(std::int64_t step, bool skipped) {
+  steps_done_ = step;
+  skipped_in_row_ = skipped ? skipped_in_row_ + 1 : 0;
+}
+
 /// @param configuration, before  of the run that is to be resumed: its keys, and the fingerprint of its data.
 void TrainingState::check_data(const Json& configuration, const Json& before) const {
   Json now = data_fingerprint(run_.data());
   const std::optional<GridOrder> was = order_of(before), is = order_of(now);
-  for (const char* compared_apart : {"rows", "columns"}) now.erase(compared_apart);
+  for (const char* compared_apart : {"rows", "columns", "corners"}) now.erase(compared_apart);
   std::string key = first_difference(before, now);
   // Statistics of the same points in another order are others in their last digits.
   if ((key.empty() || key == "statistics") && was && is && !alike(*was, *is)) key = "rows and columns";
@@ -202,7 +204,7 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
     throw CheckpointError(concat("the checkpoint ", found.path, " cannot be resumed from: ", error.what()));
   }
   if (!allow_change) {
-    check_unchanged(configuration);
+    require_same_keys(configuration, run_.configuration());
     check_data(configuration, data);
   }
   load(found, allow_change);

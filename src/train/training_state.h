@@ -38,6 +38,10 @@ std::string first_difference(const Json& before, const Json& now);
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
                             Optimizer& optimizer, const std::vector<std::string>& skip, Communicator& world);
 
+/// @param before  the keys of the run that is to be resumed.
+/// @throws ConfigError naming one that differs from the configuration and decides the result.
+void require_same_keys(const Json& before, const Configuration& now);
+
 /// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
 class TrainingState {
  public:
@@ -60,7 +64,6 @@ class TrainingState {
   Json manifest_extra(std::int64_t total_steps) const;
 
  private:
-  void check_unchanged(const Json& before) const;
   void check_data(const Json& configuration, const Json& before) const;
   void load(const FoundCheckpoint& found, bool allow_change);
 

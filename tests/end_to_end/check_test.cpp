@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <regex>
 #include <sstream>
 
@@ -46,6 +47,33 @@ TEST_F(CheckTest, OpensAllThatARunNeedsAndEnds) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
   EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+/// What would refuse to go on does not begin; what was asked for to begin anew does.
+TEST_F(CheckTest, KnowsTheRunThatItWouldGoOnFrom) {
+  const std::string file = folder_ / "config.json";
+  ASSERT_EQ(run(1, "--config " + file + " --set train.steps=3").exit_code, 0);
+  const std::string checkpoint = folder_ / "run/checkpoints/step_00000003";
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = run(ranks, arguments() + "--set train.steps=5");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("checked: a run would go on from " + checkpoint + " at step 3"),
+              std::string::npos)
+        << outcome.out;
+    expect_one_error(run(ranks, arguments() + "--set seed=7"), 2,
+                     "seed differs from the run that is to be resumed");
+  }
+  for (const char* option : {"--allow-change", "--resume never"})
+    EXPECT_EQ(run(1, arguments() + "--set seed=7 " + option).exit_code, 0) << option;
+  fs::resize_file(checkpoint + "/rank_0000.h5", 100);
+  expect_one_error(run(1, arguments()), 4, "is whole; --resume never moves them aside");
+  {
+    Running running(1, "--config " + file + " --resume never --set train.steps=100000");
+    ASSERT_TRUE(running.until([&] { return read(folder_ / "run/metrics.jsonl").size() > 500; }));
+    expect_one_error(run(1, arguments()), 2, "is in use by another run (process ");
+    running.signal(SIGTERM);
+    EXPECT_EQ(running.collect().exit_code, 75);
+  }
 }
 
 TEST_F(CheckTest, PlansForRanksThatAreNotThere) {

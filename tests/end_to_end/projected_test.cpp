@@ -56,8 +56,8 @@ class Projected : public ::testing::Test {
 
   static std::string path(const std::string& name) { return *folder_ / name; }
 
-  /// Six-hourly from 1 January 2021 on.
-  static void write_wrf(const std::string& name) {
+  /// Six-hourly from 1 January 2021 on. @param turned  rows and columns the other way round.
+  static void write_wrf(const std::string& name, bool turned = false) {
     NetcdfWriter file(name);
     const int time = file.dimension("Time", NC_UNLIMITED), length = file.dimension("DateStrLen", 19),
               y = file.dimension("south_north", kRows), x = file.dimension("west_east", kColumns);
@@ -75,7 +75,8 @@ class Projected : public ::testing::Test {
       char text[64];
       std::snprintf(text, sizeof text, "2021-01-%02zu_%02zu:00:00", 1 + t / 4, 6 * (t % 4));
       texts += text;
-      for (std::size_t i = 0; i < kPoints; ++i) {
+      for (std::size_t point = 0; point < kPoints; ++point) {
+        const std::size_t i = turned ? kPoints - 1 - point : point;
         north.push_back(latitude(i));
         east.push_back(longitude(i));
         values.push_back(280 + 9 * std::sin(0.7 * static_cast<double>(t) + latitude(i)) +
@@ -126,6 +127,25 @@ TEST_F(Projected, ForecastsHaveThePlacesOfTheirPoints) {
       "assert {'XLAT', 'XLONG', 'valid_time'} <= set(d.T2.coords), d.T2.coords; "
       "assert d.XLAT.dims == ('south_north', 'west_east'); assert float(d.XLAT[4, 2]) == 31.25";
   EXPECT_EQ(std::system(("/usr/bin/python3 -c " + quoted(check)).c_str()), 0);
+}
+
+/// A model is given fields as it saw them in training, however later files have them.
+TEST_F(Projected, RowsAndColumnsThatRunTheOtherWayAreTurned) {
+  write_wrf(path("turned"), true);
+  const std::string dates = "--start 2021-01-06 --steps 2 --overwrite --output ";
+  command(1, "predict", dates + path("one.nc"));
+  for (const int ranks : {1, 2}) {
+    command(ranks, "predict", dates + path("turned.nc") + " --set 'data.files=[\"" + path("turned") + "\"]'");
+    const NetcdfReader one(path("one.nc")), other(path("turned.nc"));
+    const std::vector<double> as_trained = one.values("T2"), turned = other.values("T2"),
+                              north = other.values("XLAT");
+    ASSERT_EQ(turned.size(), as_trained.size());
+    EXPECT_EQ(north.front(), latitude(0));
+    for (std::size_t i = 0; i < turned.size(); ++i) ASSERT_NEAR(turned[i], as_trained[i], 3.1e-5) << i;
+  }
+  const Outcome resumed = run(1, "--config " + path("config.json") + " --set output=" + path("run") +
+                                     " --set train.steps=6 --set 'data.files=[\"" + path("turned") + "\"]'");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
 }
 
 /// Beside loops over what predict writes.

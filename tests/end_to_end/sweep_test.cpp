@@ -53,6 +53,18 @@ TEST(Sweep, TrainsEachRunInAFolderOfItsOwnAndNamesTheBest) {
   EXPECT_EQ(summary.at("best"), name);
 }
 
+TEST(Sweep, LocalRunsTakeTheOptionsOfTraining) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2]}})");
+  ASSERT_EQ(run(1, "--config " + folder / "c.json" + " --set output=" + folder / "first").exit_code, 0);
+  const Outcome outcome = run(1, sweep + " --local 1 --init-from " + folder / "first" + " --no-verify");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* seed : {"1", "2"}) {
+    EXPECT_NE(read(folder / ("run_sweep/seed=" + std::string(seed) + "/log.txt")).find("initialised "),
+              std::string::npos);
+  }
+}
+
 /// What runs meanwhile is not left alone.
 TEST(Sweep, ARunThatCannotBeStartedWaitsForTheOthers) {
   const TemporaryFolder folder;

@@ -331,6 +331,14 @@ TEST(AdamW, APatternThatMatchesNothingIsAnError) {
   }
 }
 
+TEST(AdamW, APatternThatOthersBeforeItTakeAllOfIsAnError) {
+  AdamWOptions options;
+  options.groups = {{.match = "v*", .frozen = true}, {.match = "vec*", .learning_rate = 0.1}};
+  const std::string text = testing::error_of<ConfigError>(
+      [&] { with_gradients(options, [](Optimizer&, Trained&) { ADD_FAILURE() << "made an optimizer"; }); });
+  EXPECT_NE(text.find("optimizer.groups[1].match \"vec*\" has no effect"), std::string::npos) << text;
+}
+
 /// Work that a device is given in one step, by a block of so many parameters in one flat buffer.
 std::int64_t launches(int parameters) {
   std::int64_t launches = 0;

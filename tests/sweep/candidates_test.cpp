@@ -80,6 +80,15 @@ TEST(Candidates, DrawsStayWhenMoreAreAskedFor) {
   EXPECT_EQ(depths.rbegin()->first, 5);
 }
 
+TEST(Candidates, ARangeWhoseRatioIsBeyondAllNumbersIsDrawnFrom) {
+  const auto all = of(
+      R"({"method": "random", "count": 100, "keys": {"rate": {"from": 1e-160, "to": 1e160, "scale": "log"}}})");
+  ASSERT_EQ(all.size(), 100U);
+  int low = 0;
+  for (const Assignment& run : all) low += run.at("rate").get<double>() < 1 ? 1 : 0;
+  EXPECT_NEAR(low, 50, 20);
+}
+
 /// Rates of four digits come again; what was drawn first stays first.
 TEST(Candidates, DrawsThatComeAgainAreMadeUpFor) {
   const char* keys = R"("keys": {"rate": {"from": 1, "to": 1.2}, "act": ["gelu", "relu"]})";

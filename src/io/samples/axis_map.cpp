@@ -134,7 +134,19 @@ std::vector<double> longitudes_within(const std::vector<double>& longitudes, dou
   return result;
 }
 
+bool alike_corners(const std::vector<double>& a, const std::vector<double>& b) {
+  constexpr double kSamePlace = 1e-3;  // degrees
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) != std::isnan(b[i])) return false;
+    const double apart = on_circle(a[i] - b[i]);  // no two latitudes are a circle apart
+    if (apart > kSamePlace && kCircle - apart > kSamePlace) return false;
+  }
+  return true;
+}
+
 bool alike(const GridOrder& a, const GridOrder& b) {
+  if (!a.corners.empty() || !b.corners.empty()) return alike_corners(a.corners, b.corners);
   for (std::size_t end = 0; end < 2; ++end) {
     const double columns = on_circle(a.columns[end] - b.columns[end]);
     if (std::abs(a.rows[end] - b.rows[end]) > kTolerance) return false;

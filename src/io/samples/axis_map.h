@@ -39,12 +39,16 @@ std::vector<double> latitudes_within(const std::vector<double>& latitudes, doubl
 /// The longitudes from west eastward to east, in the order of the file but without jumps, counted from west.
 std::vector<double> longitudes_within(const std::vector<double>& longitudes, double west, double east);
 
-/// How the rows and columns of a geographic grid follow one another: the first and the last coordinates.
+/// How the rows and columns of a grid follow one another: the first and the last coordinates, or, on a
+/// projection, Grid::corners.
 struct GridOrder {
   std::array<double, 2> rows{}, columns{};
+  std::vector<double> corners = {};
 };
 /// Whether the coordinates are equal, as single and double precision of one number are.
 bool alike(const GridOrder& a, const GridOrder& b);
+/// The same of Grid::corners; those that are missing (NaN) are equal.
+bool alike_corners(const std::vector<double>& a, const std::vector<double>& b);
 /// Latitudes in the direction of others, of which the first and the last are given.
 std::vector<double> latitudes_like(std::vector<double> latitudes, const std::array<double, 2>& others);
 /// Longitudes without jumps in the direction of others; of a whole circle from the first of these on, where

@@ -41,7 +41,8 @@ struct FileSelection {
   std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs
   /// Dimensions that read_entry() chooses along, beside those of fields.
   std::vector<std::string> free_dimensions = {};
-  /// Rows and columns of a geographic grid stand as these do, in place of those of the first file.
+  /// Rows and columns stand as these do, in place of those of the first file; on a projection where the
+  /// corners are these.
   std::optional<GridOrder> like = {};
 };
 
@@ -256,6 +257,8 @@ class FileSet {
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);
+  void map_axes(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes);
+  void turn_projection(Part& part, const std::vector<double>& rows, const std::vector<double>& columns);
   void place_on_projection(const Part& part);
   std::vector<double> sample_degrees(const Part& part);
   void require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees);
@@ -290,6 +293,9 @@ class FileSet {
     double middle = 0;  ///< longitude from which the others are counted
     std::array<double, 2> mean = {}, deviation = {};
   };
+
+  std::pair<Places, SampledPlaces> sample_places(const Part& part);
+  static std::vector<double> corners_of(const SampledPlaces& samples);
 
   FileSelection selection_;
   std::vector<std::unique_ptr<DataFile>> files_;

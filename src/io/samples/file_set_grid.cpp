@@ -96,16 +96,44 @@ void FileSet::place_on_grid(Part& part) {
     const std::vector<double> longitudes = points(part.axes.longitude, columns);
     const bool first = grid_.axes.empty();
     if (first) make_grid(latitudes, longitudes, projected, file.file().path());
-    const auto of_rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
-    const auto of_columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
-    if (projected == grid_.geographic || !of_rows || !of_columns) refuse_grid(part, latitudes, longitudes);
-    part.rows = std::make_shared<AxisMap>(*of_rows);
-    part.columns = std::make_shared<AxisMap>(*of_columns);
+    map_axes(part, latitudes, longitudes);
+    if (first && projected && selection_.like) turn_projection(part, latitudes, longitudes);
     if (projected) place_on_projection(part);
     maps = {part.rows, part.columns};
   }
   part.rows = maps[0];
   part.columns = maps[1];
+}
+
+void FileSet::map_axes(Part& part, const std::vector<double>& latitudes,
+                       const std::vector<double>& longitudes) {
+  const bool projected = part.axes.projected;
+  const auto rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
+  const auto columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
+  if (projected == grid_.geographic || !rows || !columns) refuse_grid(part, latitudes, longitudes);
+  part.rows = std::make_shared<AxisMap>(*rows);
+  part.columns = std::make_shared<AxisMap>(*columns);
+}
+
+/// Makes the grid of a projection with rows and columns in that order in which its corners are those of
+/// FileSelection::like; in the file's where none is.
+void FileSet::turn_projection(Part& part, const std::vector<double>& rows,
+                              const std::vector<double>& columns) {
+  if (selection_.like->corners.empty()) return;
+  const std::string path = grid_file_;
+  const auto make = [&](bool turn_rows, bool turn_columns) {
+    std::vector<double> down = rows, along = columns;
+    if (turn_rows) std::ranges::reverse(down);
+    if (turn_columns) std::ranges::reverse(along);
+    make_grid(down, along, true, path);
+    map_axes(part, rows, columns);
+  };
+  for (const auto& [turn_rows, turn_columns] :
+       {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
+    make(turn_rows, turn_columns);
+    if (alike_corners(corners_of(sample_places(part).second), selection_.like->corners)) return;
+  }
+  make(false, false);
 }
 
 void FileSet::take_grid(const FileSet& others) {
@@ -160,8 +188,8 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
   grid_file_ = path;
 }
 
-/// The latitudes and longitudes of the points must be those of the first file, or of the grid that was taken.
-void FileSet::place_on_projection(const Part& part) {
+/// Where the points of a projection lie in the file of a field, and the degrees of some of them.
+std::pair<FileSet::Places, FileSet::SampledPlaces> FileSet::sample_places(const Part& part) {
   DataFile& file = use(part.file);
   const auto [latitudes, longitudes] = file.places(*part.variable);
   Places places;
@@ -179,7 +207,26 @@ void FileSet::place_on_projection(const Part& part) {
     if (rank == 3) here.axes.time = 0;
     samples[static_cast<std::size_t>(axis)] = sample_degrees(here);
   }
+  return {std::move(places), std::move(samples)};
+}
+
+/// As Grid::corners.
+std::vector<double> FileSet::corners_of(const SampledPlaces& samples) {
+  std::vector<double> corners;
+  const std::size_t columns = samples[0].size() / 3;  // of the first, middle and last row
+  for (const std::size_t at : {std::size_t{0}, columns - 1, 2 * columns, 3 * columns - 1}) {
+    corners.push_back(samples[0][at]);
+    corners.push_back(samples[1][at]);
+  }
+  return corners;
+}
+
+/// The latitudes and longitudes of the points must be those of the first file, or of the grid that was taken.
+void FileSet::place_on_projection(const Part& part) {
+  const DataFile& file = use(part.file);
+  auto [places, samples] = sample_places(part);
   if (!sampled_places_) sampled_places_ = samples;
+  if (grid_.corners.empty()) grid_.corners = corners_of(samples);
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const auto& found = samples[axis];
     const auto& known = (*sampled_places_)[axis];
