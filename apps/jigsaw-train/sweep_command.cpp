@@ -340,6 +340,10 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
   const TrainArguments& train = invocation.train;
   if (options.trains()) return train_task(options, invocation);
   if (launched_rank() != 0) return ExitCode::kDone;
+  if (options.local > 0 && !train.trace.empty()) {
+    throw ConfigError(
+        "command line: --trace is one file, and --local trains several runs; trace one of them with --index");
+  }
   if (options.local > 0) return train_all(options, train);
   const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::preview(sweep.folder, sweep.wanted);

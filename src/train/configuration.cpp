@@ -106,7 +106,9 @@ void declare(Keys<TrainOptions>& keys) {
   keys.add("batch_size", &O::batch_size).range(1, kMostSamples).doc("Samples per update, over all ranks.");
   keys.add("accumulate", &O::accumulate)
       .at_least(1)
-      .doc("Parts in which a batch is run, one after the other, to save memory; the update is the same.");
+      .doc(
+          "Parts in which a batch is run, one after the other, to save memory; the update is the same "
+          "but with batch_norm.");
   keys.choice("precision", &O::precision,
               {{"fp32", Precision::kFloat32, "float32 throughout."},
                {"bf16", Precision::kBfloat16,

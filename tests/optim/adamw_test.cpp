@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "optim/optimizer.h"
+#include "support/error_of.h"
 #include "support/golden_file.h"
 #include "support/parameters.h"
 #include "support/test_ranks.h"
