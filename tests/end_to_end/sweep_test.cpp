@@ -56,7 +56,10 @@ TEST(Sweep, TrainsEachRunInAFolderOfItsOwnAndNamesTheBest) {
 TEST(Sweep, LocalRunsTakeTheOptionsOfTraining) {
   const TemporaryFolder folder;
   const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2]}})");
-  ASSERT_EQ(run(1, "--config " + folder / "c.json" + " --set output=" + folder / "first").exit_code, 0);
+  ASSERT_EQ(
+      run(1, "--config " + folder / "c.json" + " --set checkpoint.every=4 --set output=" + folder / "first")
+          .exit_code,
+      0);
   const Outcome outcome = run(1, sweep + " --local 1 --init-from " + folder / "first" + " --no-verify");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* seed : {"1", "2"}) {

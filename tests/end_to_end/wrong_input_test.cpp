@@ -41,7 +41,9 @@ const WrongInput kCases[] = {
     {"pattern_of_which_nothing_is_left",
      "--set 'optimizer.groups=[{\"match\":\"*\"},{\"match\":\"decoder.*\",\"learning_rate\":1}]'", 2,
      "optimizer.groups[1].match \"decoder.*\" has no effect"},
-    {"model_without_parameters", "--set 'model={\"type\":\"sequential\",\"layers\":[{\"type\":\"gelu\"}]}'",
+    {"model_without_parameters",
+     "--set data.input_hours=[0] --set data.forcings=[] --set "
+     "'model={\"type\":\"sequential\",\"layers\":[{\"type\":\"gelu\"}]}'",
      2, "model has no parameters"},
     {"links_of_other_axes",
      "--set 'machine={\"flops_per_second\":1e9,\"memory_bytes_per_second\":1e9,\"links\":["

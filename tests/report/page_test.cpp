@@ -252,7 +252,7 @@ TEST(ReportPage, TheOverviewKnowsRanksAndStepsOfEveryRun) {
   put_text(run.path + "/metrics.jsonl", lines + line.dump() + "\n");
   EXPECT_NE(overview().find("<td>12</td><td>1234567</td><td>0.5</td>"), std::string::npos) << overview();
   put_text(run.path + "/metrics.jsonl",
-           lines + R"({"kind":"valid","step":1234567,"loss":1.5126394733751335e-05})" + "\n");
+           lines + R"({"kind":"valid","step":1234567,"loss":1.5126394733751335e-05,"metrics":{}})" + "\n");
   EXPECT_NE(overview().find("<td>1.513e-05</td>"), std::string::npos) << overview();
 }
 
