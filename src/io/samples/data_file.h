@@ -98,8 +98,8 @@ class DataFile {
   /// The variable that says by its attributes how the points of this one's projection lie on the earth, as CF
   /// has it; null where the file has none.
   const FileVariable* grid_mapping(const FileVariable& variable) const;
-  /// Decoded coordinates of a time dimension, or WRF's `Times` or XTIME along it, or the one time of a scalar
-  /// coordinate. @throws DataError
+  /// Decoded coordinates of a time dimension, or the valid times along one of reference times or steps of
+  /// forecasts, or WRF's `Times` or XTIME, or the one time of a scalar coordinate. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
@@ -109,7 +109,10 @@ class DataFile {
   std::optional<FieldPlace> find_channel(const Field& field);
   std::optional<FieldPlace> find_standard_name(const Field& field) const;
   const FileVariable& coordinate(const std::string& dimension) const;
+  void find_projection(const FileVariable& variable, FieldAxes& axes) const;
+  int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
+  const FileVariable* valid_times_along(const std::string& dimension) const;
   const FileVariable* scalar_time() const;
   const FileVariable& require_times(const std::string& dimension) const;
   std::vector<double> numbers(const FileVariable& variable);
