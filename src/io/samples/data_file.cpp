@@ -243,6 +243,43 @@ bool DataFile::at_one_height(const FileVariable& variable) const {
          is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(level)]));
 }
 
+const FileVariable* DataFile::scalar_level(const FileVariable& variable) const {
+  const FieldAxes here = axes(variable);
+  if (here.level >= 0 || here.channel >= 0) return nullptr;
+  const FileVariable* found = nullptr;
+  for (const FileVariable& candidate : file_->variables()) {
+    if (!candidate.numeric() || candidate.shape.rank() != 0) continue;
+    if (kind_of(candidate.name, &candidate) != AxisKind::kLevel) continue;
+    // A pressure alone may be a number of a model, as its reference pressure.
+    if (!is_upright(candidate) && kind_by_name(candidate.name) != AxisKind::kLevel) continue;
+    if (found != nullptr) return nullptr;
+    found = &candidate;
+  }
+  return found;
+}
+
+std::optional<double> DataFile::level_of(const FileVariable& variable) {
+  const FileVariable* const scalar = scalar_level(variable);
+  if (scalar == nullptr) return std::nullopt;
+  auto known = coordinates_.find(scalar->name);
+  if (known == coordinates_.end()) {
+    const double per_hectopascal = units_per_hectopascal(scalar->text("units")).value_or(1.0);
+    const std::vector<double> level = {file_->read_all(*scalar).at(0) / per_hectopascal};
+    known = coordinates_.insert({scalar->name, level}).first;
+  }
+  const double level = known->second.at(0);
+  return std::isfinite(level) ? std::optional(level) : std::nullopt;
+}
+
+std::optional<CoordinateDescription> DataFile::scalar_member() {
+  const auto& variables = file_->variables();
+  const auto found = std::ranges::find_if(variables, [](const FileVariable& variable) {
+    return variable.numeric() && variable.shape.rank() == 0 &&
+           kind_of(variable.name, &variable) == AxisKind::kMember;
+  });
+  return found == variables.end() ? std::nullopt : std::optional(describe_scalar(*found));
+}
+
 void DataFile::require_field(const FileVariable& variable, const std::vector<std::string>& free,
                              bool uniform) const {
   file_->require_numbers(variable);
@@ -335,13 +372,15 @@ std::optional<FieldPlace> DataFile::find_channel(const Field& field) {
   return std::nullopt;
 }
 
-std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) const {
+std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) {
   std::vector<const FileVariable*> found;
   std::vector<std::string> names;
   for (const FileVariable& variable : file_->variables()) {
     if (!variable.numeric() || variable.text("standard_name") != field.variable) continue;
     const FieldAxes here = axes(variable);
-    const bool has_levels = here.level >= 0 && !at_one_height(variable);
+    const std::optional<double> scalar = field.level ? level_of(variable) : std::nullopt;
+    const bool has_levels =
+        here.level >= 0 ? !at_one_height(variable) : scalar && same_level(*scalar, *field.level);
     if (!here.horizontal() || has_levels != field.level.has_value()) continue;
     found.push_back(&variable);
     names.push_back(variable.name);
@@ -477,6 +516,12 @@ CoordinateDescription DataFile::describe(const FileVariable& variable) {
   for (const char* attribute : {"units", "standard_name", "long_name", "axis", "positive"}) {
     if (const std::string text = variable.text(attribute); !text.empty()) result.texts[attribute] = text;
   }
+  return result;
+}
+
+CoordinateDescription DataFile::describe_scalar(const FileVariable& scalar) {
+  CoordinateDescription result = describe(scalar);
+  result.values = file_->read_all(scalar);
   return result;
 }
 

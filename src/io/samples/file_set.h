@@ -53,7 +53,8 @@ struct FieldDescription {
   /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
   /// are the file's own.
   CoordinateDescription rows, columns;
-  /// All levels of the first file that has the field's; of channels those that were selected.
+  /// All levels of the first file that has the field's, which may be the one of a scalar coordinate; of
+  /// channels those that were selected.
   std::optional<CoordinateDescription> level;
   std::int64_t level_position = 0;  ///< of the field's among them
 };
@@ -243,6 +244,7 @@ class FileSet {
     DataFile& file_;
   };
   bool find_level(const Field& field, Part& part);
+  void require_one_level(const Field& field, const std::vector<Part>& parts);
   void find_members(Part& part);
   std::vector<std::int64_t> all_members(const Part& part, const std::vector<double>& numbers);
   void note_member(const Part& part);
@@ -278,6 +280,7 @@ class FileSet {
   void read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box, std::span<T> out);
   template <typename T>
   void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
+  void require_one_member(const Field& field, const Part& one, const Part& other);
   template <typename T>
   void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                     std::span<const T> values);

@@ -271,6 +271,78 @@ TEST(Axes, StatesOfForecastsHoldAtTheirValidTimes) {
   }
 }
 
+/// A file of one state of `v`, all of whose values are one number, and a scalar coordinate.
+std::string write_scalar(const testing::TemporaryFolder& folder, const std::string& file_name,
+                         const Coordinate& scalar, double value) {
+  const std::string path = folder.path() + "/" + file_name;
+  NetcdfWriter file(path);
+  const int rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4),
+            time = file.variable("time", NC_INT, {}), id = file.variable(scalar.name, NC_DOUBLE, {}),
+            latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+            longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+            v = file.variable("v", NC_DOUBLE, {rows, columns});
+  file.text(time, "units", "hours since 2020-02-01");
+  for (const auto& [name, text] : scalar.texts) file.text(id, name.c_str(), text);
+  file.text(v, "standard_name", "air_temperature");
+  file.end();
+  file.put(time, std::vector<double>{0});
+  file.put(id, scalar.values);
+  file.put(latitudes, kRows.values);
+  file.put(longitudes, kColumns.values);
+  file.put(v, std::vector<double>(12, value));
+  return path;
+}
+
+TEST(Axes, AScalarLevelIsThatOfAFileOfOneLevel) {
+  const testing::TemporaryFolder folder;
+  const Coordinate upper{"level", {50000}, {{"units", "Pa"}}}, lower{"level", {85000}, {{"units", "Pa"}}};
+  const std::vector<std::string> paths = {write_scalar(folder, "a.nc", upper, 5),
+                                          write_scalar(folder, "b.nc", lower, 8)};
+  const Time time = days_from_date({2020, 2, 1}, Calendar::kStandard) * kDay;
+  for (const FileOpener& open : {opener(Dimensions::kByName), described_opener("level")}) {
+    FileSet files(paths, {}, open);
+    EXPECT_EQ(files.catalogue().at(0).levels, (std::vector<double>{500, 850}));
+    for (const char* name : {"v", "air_temperature"}) {
+      for (const auto& [level, value] : {std::pair{500.0, 5.0}, {850.0, 8.0}}) {
+        files.select({name, level}, true);
+        std::vector<double> values(12);
+        files.read({name, level}, time, kPlane, values);
+        EXPECT_EQ(values[7], value) << name;
+      }
+    }
+    const FieldDescription described = files.describe({"v", 850});
+    EXPECT_EQ(described.level->name, "level");
+    EXPECT_EQ(described.level->values, (std::vector<double>{85000}));
+    EXPECT_EQ(described.level->texts.at("units"), "Pa");
+    for (const Field& field : {Field{"v", {}}, Field{"v", 700}}) {
+      const std::string message = message_of<DataError>([&] { files.select(field, true); });
+      EXPECT_NE(message.find("; levels there: 500, 850"), std::string::npos) << message;
+    }
+    EXPECT_NO_THROW(files.select({"v", {}}, false)) << "what is constant has any";
+  }
+  // One height in all files, as of CMIP's tas, goes without saying.
+  const Coordinate height{"height", {2}, {{"units", "m"}, {"standard_name", "height"}}};
+  FileSet files({write_scalar(folder, "c.nc", height, 5), write_scalar(folder, "d.nc", height, 5)});
+  EXPECT_TRUE(files.catalogue().at(0).levels.empty());
+  files.select({"v", {}}, true);
+  files.select({"air_temperature", {}}, true);
+}
+
+TEST(Axes, FilesOfOneMemberEachAreNotMixed) {
+  const testing::TemporaryFolder folder;
+  const Texts texts = {{"standard_name", "realization"}};
+  FileSet files({write_scalar(folder, "a.nc", {"number", {3}, texts}, 5),
+                 write_scalar(folder, "b.nc", {"number", {4}, texts}, 8)});
+  files.select({"v", {}}, true);
+  std::vector<double> values(12);
+  const std::string message = message_of<DataError>([&] {
+    files.read({"v", {}}, files.times({"v", {}})[0], kPlane, values);
+  });
+  EXPECT_NE(message.find("a.nc is of member 3 of an ensemble (number), and in "), std::string::npos)
+      << message;
+  EXPECT_EQ(message.find("data.overlap"), std::string::npos) << message;
+}
+
 /// Rows of a swath have times, too, and are rows.
 TEST(Axes, TimesOfRowsMakeThemNoTimes) {
   const testing::TemporaryFolder folder;
