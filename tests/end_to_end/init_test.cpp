@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/text.h"
 #include "end_to_end/command.h"
 #include "io/netcdf_writer.h"
 
@@ -386,6 +387,38 @@ TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
                    "left out: t" + in + " is missing everywhere at the ", " looked at on the level 850\n",
                    "left out: the coordinate plev of " + folder_ / "fields.nc" + " repeats the level 850",
                    "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\""});
+}
+
+/// Files of one state each.
+TEST_F(InitTest, TellsWhatIsConstantInFilesOfOneStateFromWhatHasNoTime) {
+  const auto write = [&](int number, bool scalar, bool timed) {
+    FieldFile file(folder_ / concat("s", number / 10, number % 10, ".nc"),
+                   scalar || !timed ? std::vector<double>() : std::vector<double>{6.0 * number});
+    const auto state = [=](auto /*t*/, auto i, auto j) {
+      return wave(static_cast<std::size_t>(number), i, j);
+    };
+    if (scalar && timed) {
+      const int time = file.file().variable("time", NC_DOUBLE, {});
+      file.file().text(time, "units", "hours since 2020-01-01");
+      file.file().put(time, std::vector<double>{6.0 * number});
+    }
+    file.constant("orog", [](auto /*t*/, auto i, auto j) { return wave(0, i, j); });
+    if (scalar || !timed) {
+      file.constant("t2m", state);
+    } else {
+      file.field("t2m", state);
+      file.constant("skt", state);
+    }
+  };
+  const std::string data = "--data " + quoted(folder_ / "s*.nc");
+  // The last ones have a dimension of times, with which orography has none.
+  for (int number = 0; number < 24; ++number) write(number, number < 12, true);
+  expect_ok(init(data));
+  expect_text({R"("variables": ["t2m"])", R"("static": ["orog"])"});
+  expect_warnings(
+      {"left out: skt in " + folder_ / "s12.nc" + " has no time, and other values in " + folder_ / "s23.nc"});
+  for (int number = 0; number < 24; ++number) write(number, true, number != 11);
+  expect_error(init(data), 3, "t2m in " + folder_ / "s11.nc" + " has no time, and it changes (");
 }
 
 /// CMIP's ocean: rows and columns without coordinates, latitudes and longitudes of points and of their cells'

@@ -102,6 +102,8 @@ class FileSet {
   /// Makes a field readable that is given at its own times, and between them as is said; it may also be a
   /// series of numbers without places, which is the same everywhere. @throws DataError
   void select_prescribed(const Field& field, Between between);
+  /// The first file that holds a field at no time; nothing where all have times. @throws DataError
+  std::optional<std::string> file_without_time(const Field& field);
   /// Whether any of the files holds the variable, or a channel of that name.
   bool holds(const Field& field);
   /// A field that the files hold at no time. Its places are those of another one, which has been selected.
@@ -255,6 +257,7 @@ class FileSet {
   [[noreturn]] void refuse_channels(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
+  [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);

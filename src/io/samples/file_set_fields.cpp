@@ -305,6 +305,26 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   return units;
 }
 
+std::optional<std::string> FileSet::file_without_time(const Field& field) {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    const std::optional<FieldPlace> place = file.find(field);
+    if (place && !file.times_of(*place->variable, file.axes(*place->variable))) return file.file().path();
+  }
+  return std::nullopt;
+}
+
+void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless) {
+  const bool others = std::ranges::any_of(parts, [&](const Part& part) {
+    return use(part.file).times_of(*part.variable, part.axes).has_value();
+  });
+  throw DataError(
+      concat(field.name(), " in ", use(timeless.file).file().path(), " has no time",
+             others ? ", as it has in other files: leave the file out, or write it with its time; " : "; ",
+             "a constant field belongs into data.static"));
+}
+
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
   const std::vector<Part>& parts = series.parts;
@@ -313,10 +333,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   for (const Part& part : parts) {
     const DataFile& file = use(part.file);
     const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
-    if (!times) {
-      throw DataError(concat(field.name(), " in ", file.file().path(),
-                             " has no time; a constant field belongs into data.static"));
-    }
+    if (!times) refuse_timeless(field, parts, part);
     check_calendar(part.file, *times);
     key.second.emplace_back(part.file, *times);
   }
