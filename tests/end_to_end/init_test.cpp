@@ -389,6 +389,31 @@ TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
                    "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\""});
 }
 
+TEST_F(InitTest, ReadsAnAreaAcrossGreenwichThatIsSorted) {
+  {
+    testing::NetcdfWriter file(folder_ / "sorted.nc");
+    const int time = file.dimension("time", 30), rows = file.dimension("latitude", 8),
+              columns = file.dimension("longitude", 12), times = file.variable("time", NC_DOUBLE, {time}),
+              latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+              longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+              t2m = file.variable("t2m", NC_FLOAT, {time, rows, columns});
+    file.text(times, "units", "hours since 2020-01-01");
+    file.text(latitudes, "units", "degrees_north");
+    file.text(longitudes, "units", "degrees_east");
+    file.put(times, FieldFile::steps(30, 0, 6));
+    file.put(latitudes, FieldFile::steps(8, 60, -0.5));
+    std::vector<double> degrees = FieldFile::steps(6, 0.01042, 0.5), values;
+    for (const double west : FieldFile::steps(6, 357.01042, 0.5)) degrees.push_back(west);
+    file.put(longitudes, degrees);
+    for (std::size_t t = 0; t < 30; ++t)
+      for (std::size_t point = 0; point < 96; ++point) values.push_back(wave(t, point / 12, point % 12));
+    file.put(t2m, values);
+  }
+  expect_runs("--data " + quoted(folder_ / "sorted.nc"), "0.3");
+  expect_text({R"("region": {"longitude": [-2.9896, 2.5104]})", " points from 1 file."});
+  expect_warnings({"have a gap: data.region reads the area from -2.9896 eastward to 2.5104"});
+}
+
 /// Files of one state each.
 TEST_F(InitTest, TellsWhatIsConstantInFilesOfOneStateFromWhatHasNoTime) {
   const auto write = [&](int number, bool scalar, bool timed) {

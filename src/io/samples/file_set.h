@@ -95,6 +95,12 @@ class FileSet {
   /// Every variable that is a field, sorted by name. @throws DataError  where times cannot be read.
   std::vector<VariableSummary> catalogue();
 
+  /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes
+  /// of the first file with fields stand sorted and have a gap in it; nothing elsewhere.
+  std::optional<RegionOptions> region_across_gap();
+  /// That was selected.
+  const RegionOptions& region() const { return selection_.region; }
+
   /// Makes a field readable. Of a constant field (`has_time` false) the first state found is taken, for data
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there
   /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
