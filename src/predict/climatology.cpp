@@ -21,6 +21,7 @@ int longest_year(Calendar calendar) {
       return 360;
     case Calendar::kStandard:
     case Calendar::kAllLeap:
+    case Calendar::kJulian:
       break;
   }
   return 366;

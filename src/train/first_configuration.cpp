@@ -31,15 +31,20 @@ struct OpenedFields {
 OpenedFields catalogue_of(const FirstOptions& options, const std::vector<std::string>& paths) {
   OpenedFields opened;
   std::set<std::string> refused;  // names of variables, which are the same in many files
-  opened.files =
-      std::make_unique<FileSet>(paths, FileSelection{.member = options.member}, [&](const std::string& path) {
-        std::unique_ptr<VariableFile> file = open_variables(path, Dimensions::kByName, External::kRefused);
-        opened.bounds.merge(bounds_in(*file));
-        for (const std::string& why : refusals_in(*file))
-          if (refused.insert(why.substr(0, why.find(" in "))).second) opened.refusals.push_back(why);
-        return file;
-      });
+  const auto open = [&](const std::string& path) {
+    std::unique_ptr<VariableFile> file = open_variables(path, Dimensions::kByName, External::kRefused);
+    opened.bounds.merge(bounds_in(*file));
+    for (const std::string& why : refusals_in(*file))
+      if (refused.insert(why.substr(0, why.find(" in "))).second) opened.refusals.push_back(why);
+    return file;
+  };
+  FileSelection selection{.member = options.member};
+  opened.files = std::make_unique<FileSet>(paths, selection, open);
   opened.catalogue = opened.files->catalogue();
+  if (const std::optional<RegionOptions> region = opened.files->region_across_gap()) {
+    selection.region = *region;
+    opened.files = std::make_unique<FileSet>(paths, selection, open);
+  }
   return opened;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "base/error.h"
@@ -172,12 +173,35 @@ class FieldChoice {
                                 "where its levels are named"));
       return;
     }
-    files_.select({variable.name, {}}, false);
+    take_constant(variable, [&](const Field& field, const std::string& other) {
+      return concat(files_.where(field), variable.times.empty() ? " has no time" : " has one time only",
+                    ", and other values in ", other,
+                    ": data.static takes what is constant, and data.variables what has times");
+    });
+  }
+
+  /// Some files may repeat with a time what others hold without one.
+  void add_partly_timed(const VariableSummary& variable, const std::string& path) {
+    take_constant(variable, [&](const Field& /*field*/, const std::string& other) {
+      return concat(path, " has no time, and it changes (", other,
+                    " has other values): leave the file out, or write it with its time");
+    });
+  }
+
+  /// @param why  what is said of a field that is not constant, behind its name, with a file of other values.
+  void take_constant(const VariableSummary& variable,
+                     const std::function<std::string(const Field&, const std::string&)>& why) {
+    const Field field{variable.name, {}};
+    files_.select(field, false);
+    if (const std::optional<std::string> other = files_.changes_in(field))
+      return refuse(concat(variable.name, " in ", why(field, *other)));
     (is_flat(files_, variable) ? fields_.flat : fields_.constant).push_back(variable.name);
   }
 
   void add_changing(const VariableSummary& variable) {
     const Field field{variable.name, {}};
+    if (const std::optional<std::string> path = files_.file_without_time(field))
+      return add_partly_timed(variable, *path);
     files_.select(field, true);
     switch (change_of(files_, field)) {
       case Change::kSome:

@@ -1,6 +1,7 @@
 #include "train/first_forecast.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -56,6 +57,13 @@ bool has_places(FileSet& files, std::vector<std::string>& notices) {
   }
 }
 
+/// With more digits than concat() writes.
+std::string degrees(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.8g", value);
+  return text;
+}
+
 std::string period_text(const Period& period, Calendar calendar) {
   return concat("[", quoted(format_time(period.first, calendar)), ", ",
                 quoted(format_time(period.last, calendar)), "]");
@@ -94,6 +102,13 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
 
   Section data;
   data.add("files", quoted_list(names_of(options, options.files, paths)));
+  if (const std::vector<double>& longitude = files.region().longitude; !longitude.empty()) {
+    data.add("region", concat("{\"longitude\": [", degrees(longitude[0]), ", ", degrees(longitude[1]), "]}"),
+             "the area from west to east: in the files its longitudes stand sorted, with a gap");
+    notices.push_back(concat("the longitudes of ", paths.front(),
+                             " have a gap: data.region reads the area from ", degrees(longitude[0]),
+                             " eastward to ", degrees(longitude[1])));
+  }
   data.add("variables", concat("[", join(predicted, ", "), "]"), "predicted: " + join(meanings, "; "));
   if (!fields.other_times.empty())
     data.say(concat("left out, for they have other times: ", join(fields.other_times, ", ")));

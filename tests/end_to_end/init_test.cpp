@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/text.h"
 #include "end_to_end/command.h"
 #include "io/netcdf_writer.h"
 
@@ -386,6 +387,63 @@ TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
                    "left out: t" + in + " is missing everywhere at the ", " looked at on the level 850\n",
                    "left out: the coordinate plev of " + folder_ / "fields.nc" + " repeats the level 850",
                    "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\""});
+}
+
+TEST_F(InitTest, ReadsAnAreaAcrossGreenwichThatIsSorted) {
+  {
+    testing::NetcdfWriter file(folder_ / "sorted.nc");
+    const int time = file.dimension("time", 30), rows = file.dimension("latitude", 8),
+              columns = file.dimension("longitude", 12), times = file.variable("time", NC_DOUBLE, {time}),
+              latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+              longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+              t2m = file.variable("t2m", NC_FLOAT, {time, rows, columns});
+    file.text(times, "units", "hours since 2020-01-01");
+    file.text(latitudes, "units", "degrees_north");
+    file.text(longitudes, "units", "degrees_east");
+    file.put(times, FieldFile::steps(30, 0, 6));
+    file.put(latitudes, FieldFile::steps(8, 60, -0.5));
+    std::vector<double> degrees = FieldFile::steps(6, 0.01042, 0.5), values;
+    for (const double west : FieldFile::steps(6, 357.01042, 0.5)) degrees.push_back(west);
+    file.put(longitudes, degrees);
+    for (std::size_t t = 0; t < 30; ++t)
+      for (std::size_t point = 0; point < 96; ++point) values.push_back(wave(t, point / 12, point % 12));
+    file.put(t2m, values);
+  }
+  expect_runs("--data " + quoted(folder_ / "sorted.nc"), "0.3");
+  expect_text({R"("region": {"longitude": [-2.9896, 2.5104]})", " points from 1 file."});
+  expect_warnings({"have a gap: data.region reads the area from -2.9896 eastward to 2.5104"});
+}
+
+/// Files of one state each.
+TEST_F(InitTest, TellsWhatIsConstantInFilesOfOneStateFromWhatHasNoTime) {
+  const auto write = [&](int number, bool scalar, bool timed) {
+    FieldFile file(folder_ / concat("s", number / 10, number % 10, ".nc"),
+                   scalar || !timed ? std::vector<double>() : std::vector<double>{6.0 * number});
+    const auto state = [=](auto /*t*/, auto i, auto j) {
+      return wave(static_cast<std::size_t>(number), i, j);
+    };
+    if (scalar && timed) {
+      const int time = file.file().variable("time", NC_DOUBLE, {});
+      file.file().text(time, "units", "hours since 2020-01-01");
+      file.file().put(time, std::vector<double>{6.0 * number});
+    }
+    file.constant("orog", [](auto /*t*/, auto i, auto j) { return wave(0, i, j); });
+    if (scalar || !timed) {
+      file.constant("t2m", state);
+    } else {
+      file.field("t2m", state);
+      file.constant("skt", state);
+    }
+  };
+  const std::string data = "--data " + quoted(folder_ / "s*.nc");
+  // The last ones have a dimension of times, with which orography has none.
+  for (int number = 0; number < 24; ++number) write(number, number < 12, true);
+  expect_ok(init(data));
+  expect_text({R"("variables": ["t2m"])", R"("static": ["orog"])"});
+  expect_warnings(
+      {"left out: skt in " + folder_ / "s12.nc" + " has no time, and other values in " + folder_ / "s23.nc"});
+  for (int number = 0; number < 24; ++number) write(number, true, number != 11);
+  expect_error(init(data), 3, "t2m in " + folder_ / "s11.nc" + " has no time, and it changes (");
 }
 
 /// CMIP's ocean: rows and columns without coordinates, latitudes and longitudes of points and of their cells'

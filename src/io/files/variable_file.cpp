@@ -102,10 +102,16 @@ bool is_coordinate(const FileVariable& variable) {
          variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed;
 }
 
-/// Times beside the coordinate of their dimension (WRF's XTIME), or of a file that holds one state.
+/// Times beside the coordinate of their dimension (WRF's XTIME, valid times of forecasts).
 bool counts_time(const FileVariable& variable) {
-  return variable.shape.rank() <= 1 && variable.shape.count() > 0 &&
+  return variable.shape.rank() == 1 && variable.shape.count() > 0 &&
          variable.shape.count() <= kMostDescribed && counts_since(variable.text("units"));
+}
+
+/// What a scalar coordinate says of all fields of a file: time, level, member of an ensemble.
+bool is_scalar_coordinate(const FileVariable& variable) {
+  return variable.shape.rank() == 0 &&
+         (!variable.text("units").empty() || !variable.text("standard_name").empty());
 }
 
 /// Dates that WRF has in place of a coordinate, by characters.
@@ -118,7 +124,8 @@ std::vector<Box> described_boxes(const FileVariable& variable) {
   const Shape& shape = variable.shape;
   const int rank = shape.rank();
   if (!variable.numeric() || std::ssize(variable.dimensions) != rank) return {};
-  if (is_coordinate(variable) || counts_time(variable)) return {Box::whole(shape)};
+  if (is_coordinate(variable) || counts_time(variable) || is_scalar_coordinate(variable))
+    return {Box::whole(shape)};
   const std::string units = variable.text("units");
   const bool places = (rank == 2 || rank == 3) && (counts_north(units) || counts_east(units));
   if (!places || shape.count() == 0 || shape.back() > kMostDescribed) return {};

@@ -77,8 +77,8 @@ class VariableFile {
   std::vector<std::string> read_texts(const FileVariable& variable);
 
   /// What makes the same file on another rank without its header being read there: its variables, the
-  /// numbers or names of coordinates (those along one dimension that bear its name, or count time, and scalar
-  /// times; WRF's `Times`), and of latitudes and longitudes of points their first, middle and last row;
+  /// numbers or names of coordinates (those along one dimension that bear its name, or count time, and
+  /// scalars; WRF's `Times`), and of latitudes and longitudes of points their first, middle and last row;
   /// together at most 2^20 numbers, in the order of variables. They are kept here, too. Not thread-safe.
   FileDescription describe();
   /// What was described is no longer kept, and read from the file where it is wanted again. Not thread-safe.

@@ -14,9 +14,10 @@ enum class Calendar : std::uint8_t {
   kStandard,  ///< proleptic Gregorian; "standard" and "gregorian" dates before 1582-10-15 are brought to it
   kNoLeap,    ///< years of 365 days
   kAllLeap,   ///< years of 366 days
-  k360Day     ///< twelve months of 30 days
+  k360Day,    ///< twelve months of 30 days
+  kJulian     ///< a leap year every four years
 };
-/// As CF calls it: "standard", "noleap", "all_leap", "360_day".
+/// As CF calls it: "standard", "noleap", "all_leap", "360_day", "julian".
 const char* name(Calendar calendar);
 
 struct Date {

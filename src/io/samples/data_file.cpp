@@ -182,9 +182,15 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
         is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(*place)]));
     if (place != nullptr && (*place < 0 || beside_levels)) *place = d;
   }
-  if (axes.horizontal() || variable.shape.rank() < 2) return axes;
+  if (!axes.horizontal() && variable.shape.rank() >= 2) find_projection(variable, axes);
+  if (axes.time < 0) axes.time = other_time_axis(variable, axes);
+  return axes;
+}
+
+/// Rows and columns of a field whose points have latitudes and longitudes of their own.
+void DataFile::find_projection(const FileVariable& variable, FieldAxes& axes) const {
   const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable);
-  if (latitudes == nullptr || place_variable(AxisKind::kLongitude, variable) == nullptr) return axes;
+  if (latitudes == nullptr || place_variable(AxisKind::kLongitude, variable) == nullptr) return;
   const auto position = [&](const std::string& dimension) {
     const auto found = std::find(variable.dimensions.begin(), variable.dimensions.end(), dimension);
     return static_cast<int>(found - variable.dimensions.begin());
@@ -192,7 +198,18 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
   axes.latitude = position(*(latitudes->dimensions.end() - 2));
   axes.longitude = position(latitudes->dimensions.back());
   axes.projected = true;
-  return axes;
+}
+
+/// A dimension that is no axis by itself, as `step` of a forecast, along which a variable says the times; -1
+/// where there is none.
+int DataFile::other_time_axis(const FileVariable& variable, const FieldAxes& axes) const {
+  for (int d = 0; d < variable.shape.rank(); ++d) {
+    const std::string& name = variable.dimensions[static_cast<std::size_t>(d)];
+    if (d == axes.latitude || d == axes.longitude) continue;
+    if (kind_of(name, coordinate_of(*file_, name)) != AxisKind::kOther) continue;
+    if (valid_times_along(name) != nullptr) return d;
+  }
+  return -1;
 }
 
 /// The one of latitudes or longitudes in the plane of a variable's last dimensions; null when there is none.
@@ -224,6 +241,43 @@ bool DataFile::at_one_height(const FileVariable& variable) const {
   const int level = axes(variable).level;
   return level >= 0 &&
          is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(level)]));
+}
+
+const FileVariable* DataFile::scalar_level(const FileVariable& variable) const {
+  const FieldAxes here = axes(variable);
+  if (here.level >= 0 || here.channel >= 0) return nullptr;
+  const FileVariable* found = nullptr;
+  for (const FileVariable& candidate : file_->variables()) {
+    if (!candidate.numeric() || candidate.shape.rank() != 0) continue;
+    if (kind_of(candidate.name, &candidate) != AxisKind::kLevel) continue;
+    // A pressure alone may be a number of a model, as its reference pressure.
+    if (!is_upright(candidate) && kind_by_name(candidate.name) != AxisKind::kLevel) continue;
+    if (found != nullptr) return nullptr;
+    found = &candidate;
+  }
+  return found;
+}
+
+std::optional<double> DataFile::level_of(const FileVariable& variable) {
+  const FileVariable* const scalar = scalar_level(variable);
+  if (scalar == nullptr) return std::nullopt;
+  auto known = coordinates_.find(scalar->name);
+  if (known == coordinates_.end()) {
+    const double per_hectopascal = units_per_hectopascal(scalar->text("units")).value_or(1.0);
+    const std::vector<double> level = {file_->read_all(*scalar).at(0) / per_hectopascal};
+    known = coordinates_.insert({scalar->name, level}).first;
+  }
+  const double level = known->second.at(0);
+  return std::isfinite(level) ? std::optional(level) : std::nullopt;
+}
+
+std::optional<CoordinateDescription> DataFile::scalar_member() {
+  const auto& variables = file_->variables();
+  const auto found = std::ranges::find_if(variables, [](const FileVariable& variable) {
+    return variable.numeric() && variable.shape.rank() == 0 &&
+           kind_of(variable.name, &variable) == AxisKind::kMember;
+  });
+  return found == variables.end() ? std::nullopt : std::optional(describe_scalar(*found));
 }
 
 void DataFile::require_field(const FileVariable& variable, const std::vector<std::string>& free,
@@ -318,13 +372,15 @@ std::optional<FieldPlace> DataFile::find_channel(const Field& field) {
   return std::nullopt;
 }
 
-std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) const {
+std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) {
   std::vector<const FileVariable*> found;
   std::vector<std::string> names;
   for (const FileVariable& variable : file_->variables()) {
     if (!variable.numeric() || variable.text("standard_name") != field.variable) continue;
     const FieldAxes here = axes(variable);
-    const bool has_levels = here.level >= 0 && !at_one_height(variable);
+    const std::optional<double> scalar = field.level ? level_of(variable) : std::nullopt;
+    const bool has_levels =
+        here.level >= 0 ? !at_one_height(variable) : scalar && same_level(*scalar, *field.level);
     if (!here.horizontal() || has_levels != field.level.has_value()) continue;
     found.push_back(&variable);
     names.push_back(variable.name);
@@ -412,14 +468,36 @@ std::vector<double> DataFile::member_numbers(const std::string& dimension, std::
   return numbers;
 }
 
-/// What says the times along a dimension: its coordinate, or in files of WRF, which have none, `Times` (dates
-/// by characters) or XTIME. Dates come first: where files of several runs were joined, XTIME counts from the
-/// start of each, and its units name one. A scalar coordinate says its own. Null where nothing does.
+/// The variable of the times for which the states along a dimension hold, beside its coordinate, as cfgrib
+/// writes them of forecasts: valid_time(time) or valid_time(step). Null where there is none.
+const FileVariable* DataFile::valid_times_along(const std::string& dimension) const {
+  const FileVariable* found = nullptr;
+  for (const FileVariable& variable : file_->variables()) {
+    if (!variable.numeric() || variable.dimensions != std::vector{dimension}) continue;
+    if (variable.name == dimension || !counts_since(variable.text("units"))) continue;
+    const std::string standard_name = variable.text("standard_name");
+    const bool named = last_part(variable.name) == "valid_time";
+    if (standard_name != "time" && !(named && standard_name.empty())) continue;
+    if (found == nullptr || named) found = &variable;
+  }
+  return found;
+}
+
+/// What says the times along a dimension: its coordinate, unless that holds the reference times of forecasts
+/// or no times at all and another variable says when its states hold; or in files of WRF, which have none,
+/// `Times` (dates by characters) or XTIME. Dates come first: where files of several runs were joined, XTIME
+/// counts from the start of each, and its units name one. A scalar coordinate says its own. Null where
+/// nothing does.
 const FileVariable* DataFile::times_along(const std::string& dimension) const {
-  if (const FileVariable* variable = coordinate_of(*file_, dimension)) return variable;
-  const FileVariable* dates = file_->find("Times");
+  const FileVariable* const own = coordinate_of(*file_, dimension);
+  const bool holds = own != nullptr && counts_since(own->text("units")) &&
+                     own->text("standard_name") != "forecast_reference_time";
+  if (holds) return own;
+  const FileVariable* dates = own == nullptr ? file_->find("Times") : nullptr;
   const bool along = dates != nullptr && dates->shape.rank() == 2 && dates->dimensions[0] == dimension;
   if (along && !dates->numeric()) return dates;
+  if (const FileVariable* valid = valid_times_along(dimension)) return valid;
+  if (own != nullptr) return own;
   const FileVariable* scalar = file_->find(dimension);
   if (scalar != nullptr && scalar->shape.rank() == 0) return scalar;
   const FileVariable* minutes = file_->find("XTIME");
@@ -438,6 +516,12 @@ CoordinateDescription DataFile::describe(const FileVariable& variable) {
   for (const char* attribute : {"units", "standard_name", "long_name", "axis", "positive"}) {
     if (const std::string text = variable.text(attribute); !text.empty()) result.texts[attribute] = text;
   }
+  return result;
+}
+
+CoordinateDescription DataFile::describe_scalar(const FileVariable& scalar) {
+  CoordinateDescription result = describe(scalar);
+  result.values = file_->read_all(scalar);
   return result;
 }
 

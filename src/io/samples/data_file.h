@@ -64,6 +64,13 @@ class DataFile {
   FieldAxes axes(const FileVariable& variable) const;
   /// Whether all of a variable stands at one height or depth, in a unit of length: t2m at 2 m.
   bool at_one_height(const FileVariable& variable) const;
+  /// The scalar coordinate (CF, section 5.7) that says the level of a field without a dimension of levels, as
+  /// in files of one level each; null where the file has none, or several.
+  const FileVariable* scalar_level(const FileVariable& variable) const;
+  /// What it says, as coordinates() has levels.
+  std::optional<double> level_of(const FileVariable& variable);
+  /// The scalar coordinate that says of which member of an ensemble a file is.
+  std::optional<CoordinateDescription> scalar_member();
   /// The two variables of the latitudes and longitudes of the points that a field on projected axes has, each
   /// [rows, columns] or [time, rows, columns]. @throws DataError  when they are not in degrees.
   std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
@@ -93,13 +100,15 @@ class DataFile {
   std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
   /// The same as the file has it, for files that are written. @throws DataError
   CoordinateDescription describe(const std::string& dimension);
+  /// The same of a scalar coordinate.
+  CoordinateDescription describe_scalar(const FileVariable& scalar);
   /// Name, type and attributes of a variable, without its values.
   static CoordinateDescription describe(const FileVariable& variable);
   /// The variable that says by its attributes how the points of this one's projection lie on the earth, as CF
   /// has it; null where the file has none.
   const FileVariable* grid_mapping(const FileVariable& variable) const;
-  /// Decoded coordinates of a time dimension, or WRF's `Times` or XTIME along it, or the one time of a scalar
-  /// coordinate. @throws DataError
+  /// Decoded coordinates of a time dimension, or the valid times along one of reference times or steps of
+  /// forecasts, or WRF's `Times` or XTIME, or the one time of a scalar coordinate. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
@@ -107,9 +116,12 @@ class DataFile {
  private:
   std::optional<FieldPlace> find_in_groups(const Field& field) const;
   std::optional<FieldPlace> find_channel(const Field& field);
-  std::optional<FieldPlace> find_standard_name(const Field& field) const;
+  std::optional<FieldPlace> find_standard_name(const Field& field);
   const FileVariable& coordinate(const std::string& dimension) const;
+  void find_projection(const FileVariable& variable, FieldAxes& axes) const;
+  int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
+  const FileVariable* valid_times_along(const std::string& dimension) const;
   const FileVariable* scalar_time() const;
   const FileVariable& require_times(const std::string& dimension) const;
   std::vector<double> numbers(const FileVariable& variable);

@@ -1,11 +1,18 @@
 #include "samples/field.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/text.h"
 
 namespace jigsaw::inline samples {
 
 std::string format_level(double level) {
   return concat(level);
+}
+
+bool same_level(double a, double b) {
+  return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
 }
 
 std::string Field::name() const {

@@ -17,5 +17,8 @@ struct Field {
 
 /// A level as people write it: "850", "0.5".
 std::string format_level(double level);
+/// Whether two levels are one, to the six digits in which they are told: a depth of 1.541375 m is asked for
+/// as 1.54138.
+bool same_level(double a, double b);
 
 }  // namespace jigsaw::inline samples

@@ -133,6 +133,7 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
   }
   series.units = check_units(field, series.parts);
   if (series.has_time) {
+    require_one_level(field, series.parts);
     series.index = index_times(field, series);
   } else {
     series.index = std::make_shared<TimeIndex>();
@@ -231,6 +232,9 @@ FieldDescription FileSet::describe(const Field& field) {
   if (field.level && part.axes.level >= 0 && !source.absent) {
     result.level = file.describe(dimension(*part.variable, part.axes.level));
     result.level_position = part.level;
+  } else if (const FileVariable* scalar = source.absent ? nullptr : file.scalar_level(*part.variable);
+             field.level && scalar != nullptr) {
+    result.level = file.describe_scalar(*scalar);
   } else if (field.level) {  // a channel, whose name has the level, or a field that the files lack
     CoordinateDescription& level = result.level.emplace();
     level.name = "level";
@@ -454,6 +458,21 @@ std::map<std::string, UndeclaredValues> FileSet::undeclared() const {
   return found;
 }
 
+/// Files of the same times may hold one member of an ensemble each.
+void FileSet::require_one_member(const Field& field, const Part& one, const Part& other) {
+  const auto member_in = [&](const Part& part) {
+    Pin pin(*this, part.file);
+    return pin.file().scalar_member();
+  };
+  const std::optional<CoordinateDescription> here = member_in(one), there = member_in(other);
+  if (!here || !there || here->values == there->values) return;
+  throw DataError(concat(field.name(), " in ", use(one.file).file().path(), " is of member ", here->values[0],
+                         " of an ensemble (", here->name, "), and in ", use(other.file).file().path(),
+                         " of member ", there->values[0],
+                         ", at the same times; give files of one member, or join them along a dimension ",
+                         here->name));
+}
+
 template <typename T>
 void FileSet::check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                            std::span<const T> values) {
@@ -475,6 +494,7 @@ void FileSet::check_others(const Field& field, const Series& source, Moment mome
                              entry->second.position, " along time, with other values; say by data.overlap ",
                              "whether the \"first\" or the \"last\" counts, or write the file with one"));
     }
+    require_one_member(field, source.parts[static_cast<std::size_t>(first.part)], part);
     throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " has other values in ",
                            use(part.file).file().path(), " than in ",
                            use(source.parts[static_cast<std::size_t>(first.part)].file).file().path(),

@@ -54,7 +54,8 @@ struct FieldDescription {
   /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
   /// are the file's own.
   CoordinateDescription rows, columns;
-  /// All levels of the first file that has the field's; of channels those that were selected.
+  /// All levels of the first file that has the field's, which may be the one of a scalar coordinate; of
+  /// channels those that were selected.
   std::optional<CoordinateDescription> level;
   std::int64_t level_position = 0;  ///< of the field's among them
 };
@@ -95,6 +96,12 @@ class FileSet {
   /// Every variable that is a field, sorted by name. @throws DataError  where times cannot be read.
   std::vector<VariableSummary> catalogue();
 
+  /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes
+  /// of the first file with fields stand sorted and have a gap in it; nothing elsewhere.
+  std::optional<RegionOptions> region_across_gap();
+  /// That was selected.
+  const RegionOptions& region() const { return selection_.region; }
+
   /// Makes a field readable. Of a constant field (`has_time` false) the first state found is taken, for data
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there
   /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
@@ -102,6 +109,8 @@ class FileSet {
   /// Makes a field readable that is given at its own times, and between them as is said; it may also be a
   /// series of numbers without places, which is the same everywhere. @throws DataError
   void select_prescribed(const Field& field, Between between);
+  /// The first file that holds a field at no time; nothing where all have times. @throws DataError
+  std::optional<std::string> file_without_time(const Field& field);
   /// Whether any of the files holds the variable, or a channel of that name.
   bool holds(const Field& field);
   /// A field that the files hold at no time. Its places are those of another one, which has been selected.
@@ -244,6 +253,7 @@ class FileSet {
     DataFile& file_;
   };
   bool find_level(const Field& field, Part& part);
+  void require_one_level(const Field& field, const std::vector<Part>& parts);
   void find_members(Part& part);
   std::vector<std::int64_t> all_members(const Part& part, const std::vector<double>& numbers);
   void note_member(const Part& part);
@@ -254,6 +264,7 @@ class FileSet {
   [[noreturn]] void refuse_channels(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
+  [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
   void check_memory(const Part& part);
   void place_on_grid(Part& part);
@@ -281,6 +292,7 @@ class FileSet {
   void read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box, std::span<T> out);
   template <typename T>
   void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
+  void require_one_member(const Field& field, const Part& one, const Part& other);
   template <typename T>
   void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                     std::span<const T> values);

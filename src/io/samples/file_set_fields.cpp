@@ -14,11 +14,6 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-/// To the six digits in which levels are told: a depth of 1.541375 m is asked for as 1.54138.
-bool same_level(double a, double b) {
-  return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
-}
-
 void sort_unique(auto& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
@@ -33,7 +28,7 @@ const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
 std::vector<VariableSummary> FileSet::catalogue() {
   const std::lock_guard lock(mutex_);
   std::map<std::string, VariableSummary> summaries;
-  std::map<std::string, std::vector<double>> heights;  // of fields at one height in each file
+  std::map<std::string, std::vector<double>> heights;  // of fields at one height or level in each file
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
     for (const FileVariable& variable : file.file().variables()) {
@@ -49,6 +44,8 @@ std::vector<VariableSummary> FileSet::catalogue() {
           if (axes.level >= 0) {
             append(file.at_one_height(variable) ? heights[name] : summary.levels,
                    file.coordinates(dimension(variable, axes.level)));
+          } else if (const std::optional<double> level = file.level_of(variable)) {
+            heights[name].push_back(*level);
           }
         } catch (const DataError& error) {
           summary.fault = error.what();
@@ -194,7 +191,11 @@ std::int32_t FileSet::members_of(const Field& field) const {
 
 /// Whether the part has the level, whose position is set.
 bool FileSet::find_level(const Field& field, Part& part) {
-  if (part.axes.level < 0) return !field.level;
+  if (part.axes.level < 0) {
+    if (!field.level) return true;
+    const std::optional<double> level = use(part.file).level_of(*part.variable);
+    return level && same_level(*level, *field.level);
+  }
   const std::string& name = dimension(*part.variable, part.axes.level);
   const std::int64_t extent = part.variable->shape[part.axes.level];
   if (!field.level) return extent == 1;
@@ -203,6 +204,17 @@ bool FileSet::find_level(const Field& field, Part& part) {
                                   [&](double level) { return same_level(level, *field.level); });
   part.level = found - levels.begin();
   return found != levels.end();
+}
+
+/// Files of one level each hold several fields of one variable and time.
+void FileSet::require_one_level(const Field& field, const std::vector<Part>& parts) {
+  if (field.level) return;
+  std::optional<double> known;
+  for (const Part& part : parts) {
+    const std::optional<double> level = use(part.file).level_of(*part.variable);
+    if (level && known && !same_level(*level, *known)) refuse_level(field);
+    if (level) known = level;
+  }
 }
 
 /// The names that a variable holds: its own, or those of its channels.
@@ -243,7 +255,10 @@ void FileSet::refuse_level(const Field& field) {
     const FileVariable* variable = place->variable;
     path = file->file().path();
     const int axis = file->axes(*variable).level;
-    if (axis < 0) continue;
+    if (axis < 0) {
+      if (const std::optional<double> level = file->level_of(*variable)) levels.push_back(*level);
+      continue;
+    }
     const std::vector<double>& found = file->coordinates(dimension(*variable, axis));
     levels.insert(levels.end(), found.begin(), found.end());
   }
@@ -290,6 +305,26 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   return units;
 }
 
+std::optional<std::string> FileSet::file_without_time(const Field& field) {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    const std::optional<FieldPlace> place = file.find(field);
+    if (place && !file.times_of(*place->variable, file.axes(*place->variable))) return file.file().path();
+  }
+  return std::nullopt;
+}
+
+void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless) {
+  const bool others = std::ranges::any_of(parts, [&](const Part& part) {
+    return use(part.file).times_of(*part.variable, part.axes).has_value();
+  });
+  throw DataError(
+      concat(field.name(), " in ", use(timeless.file).file().path(), " has no time",
+             others ? ", as it has in other files: leave the file out, or write it with its time; " : "; ",
+             "a constant field belongs into data.static"));
+}
+
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
   const std::vector<Part>& parts = series.parts;
@@ -298,10 +333,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   for (const Part& part : parts) {
     const DataFile& file = use(part.file);
     const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
-    if (!times) {
-      throw DataError(concat(field.name(), " in ", file.file().path(),
-                             " has no time; a constant field belongs into data.static"));
-    }
+    if (!times) refuse_timeless(field, parts, part);
     check_calendar(part.file, *times);
     key.second.emplace_back(part.file, *times);
   }

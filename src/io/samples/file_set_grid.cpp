@@ -55,6 +55,13 @@ std::optional<std::pair<double, double>> gap_of(const std::vector<double>& longi
   return one_gap ? std::optional(std::pair{ascending[behind - 1], ascending[behind]}) : std::nullopt;
 }
 
+/// data.region.longitude of the area around a gap, to less than coordinates may differ.
+std::vector<double> longitudes_around(const std::pair<double, double>& gap) {
+  const auto [east, west] = gap;  // ends of the area
+  const auto rounded = [](double degrees) { return std::round(degrees * 1e4) / 1e4; };
+  return {rounded(west > 180 ? west - 360 : west), rounded(east)};
+}
+
 /// The same longitude within half a circle of another.
 double around(double degrees, double middle) {
   const double offset = degrees - middle;
@@ -145,10 +152,30 @@ void FileSet::take_grid(const FileSet& others) {
 void FileSet::refuse_gap(const std::vector<double>& longitudes, const std::string& path) {
   const std::optional<std::pair<double, double>> gap = gap_of(longitudes);
   if (!gap) return;
-  const auto [east, west] = *gap;  // ends of the area
-  throw DataError(concat("the longitudes of ", path, " have a gap between ", east, " and ", west,
-                         "; data.region with \"longitude\": [", west > 180 ? west - 360 : west, ", ", east,
+  throw DataError(concat("the longitudes of ", path, " have a gap between ", gap->first, " and ", gap->second,
+                         "; data.region with \"longitude\": [", join(longitudes_around(*gap), ", "),
                          "] reads the area from west to east"));
+}
+
+std::optional<RegionOptions> FileSet::region_across_gap() {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    bool has_fields = false;
+    for (const FileVariable& variable : file.file().variables()) {
+      const FieldAxes axes = file.axes(variable);
+      if (!variable.numeric() || !axes.horizontal() || axes.projected) continue;
+      has_fields = true;
+      try {
+        if (const auto gap = gap_of(file.coordinates(dimension(variable, axes.longitude))))
+          return RegionOptions{{}, longitudes_around(*gap)};
+      } catch (const DataError&) {
+        // Whoever selects the field hears why its longitudes cannot be read.
+      }
+    }
+    if (has_fields) return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,

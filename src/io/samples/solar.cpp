@@ -13,7 +13,8 @@ constexpr double kMeanYear = 365.2425;
 /// Days since 2000-01-01 12:00, the epoch J2000.0.
 double days_since_epoch(Time time, Calendar calendar) {
   const Time midnight = days_from_date({2000, 1, 1}, calendar) * kDay;
-  if (calendar == Calendar::kStandard)
+  // Files with Julian dates count those of this century, which are the Gregorian ones.
+  if (calendar == Calendar::kStandard || calendar == Calendar::kJulian)
     return static_cast<double>(time - midnight) / static_cast<double>(kDay) - 0.5;
   const Time of_day = ((time % kDay) + kDay) % kDay;
   const Time day = (time - of_day) / kDay;

@@ -15,11 +15,8 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-/// The same day count from a date of the Julian calendar (leap years every four years).
-std::int64_t days_from_julian(Date date) {
-  const std::int64_t year = date.year - (date.month <= 2 ? 1 : 0) + 4800;
-  return (153 * ((date.month + 9) % 12) + 2) / 5 + date.day + 365 * year + year / 4 - 32083 - 2440588;
-}
+/// By so many days the Julian 1970-01-01 is after the Gregorian one.
+constexpr std::int64_t kJulianDelay = 13;
 
 /// Reads numbers and marks off the front of a text.
 class Scanner {
@@ -156,11 +153,11 @@ struct OriginCalendar {
   /// The day after 4 October 1582 was the 15th.
   bool has(const Date& date) const {
     if (!is_julian(date)) return exists(date, calendar);
-    return exists(date, date.year % 4 == 0 ? Calendar::kAllLeap : Calendar::kNoLeap) &&
-           date <= Date{1582, 10, 4};
+    return exists(date, Calendar::kJulian) && date <= Date{1582, 10, 4};
   }
   std::int64_t days_from(const Date& date) const {
-    return is_julian(date) ? days_from_julian(date) : days_from_date(date, calendar);
+    return is_julian(date) ? days_from_date(date, Calendar::kJulian) + kJulianDelay
+                           : days_from_date(date, calendar);
   }
 };
 
@@ -302,15 +299,16 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what) {
       {{"", "standard", "gregorian", "proleptic_gregorian"}, Calendar::kStandard},
       {{"noleap", "365_day"}, Calendar::kNoLeap},
       {{"all_leap", "366_day"}, Calendar::kAllLeap},
-      {{"360_day"}, Calendar::k360Day}};
+      {{"360_day"}, Calendar::k360Day},
+      {{"julian"}, Calendar::kJulian}};
   const std::string lower = to_lower(calendar);
   for (const auto& [names, known] : kNames) {
     if (std::find(names.begin(), names.end(), lower) != names.end()) return known;
   }
   throw DataError(
       concat(what, " has the calendar \"", calendar,
-             "\"; standard, gregorian, proleptic_gregorian, noleap (365_day), all_leap (366_day) and "
-             "360_day are understood"));
+             "\"; standard, gregorian, proleptic_gregorian, noleap (365_day), all_leap (366_day), "
+             "360_day and julian are understood"));
 }
 
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,

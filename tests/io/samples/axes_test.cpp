@@ -171,6 +171,16 @@ TEST(Axes, AnAreaAcrossGreenwichThatIsSortedHasAGap) {
   EXPECT_NE(dateline.find("\"longitude\": [165, -165]"), std::string::npos) << dateline;
 }
 
+/// Opens a file as another rank described it. @param described  a variable whose values the description has.
+FileOpener described_opener(const std::string& described) {
+  return [=](const std::string& path) {
+    const FileDescription known =
+        FileDescription::from_bytes(opener(Dimensions::kByName)(path)->describe().to_bytes());
+    EXPECT_TRUE(known.values.contains(described));
+    return open_described(known, External::kRefused);
+  };
+}
+
 /// Files of one state each, such as xarray writes of ds.isel(time=i), and cfgrib of forecasts: there `time`
 /// is when these began.
 TEST(Axes, AScalarTimeIsThatOfAFileOfOneState) {
@@ -198,13 +208,7 @@ TEST(Axes, AScalarTimeIsThatOfAFileOfOneState) {
     NetcdfWriter::check(nc_close(file));
   }
   const Time first = days_from_date({2020, 2, 1}, Calendar::kStandard) * kDay;
-  const FileOpener described = [](const std::string& path) {
-    const FileDescription known =
-        FileDescription::from_bytes(opener(Dimensions::kByName)(path)->describe().to_bytes());
-    EXPECT_TRUE(known.values.contains("valid_time"));
-    return open_described(known, External::kRefused);
-  };
-  for (const FileOpener& open : {opener(Dimensions::kByName), described}) {
+  for (const FileOpener& open : {opener(Dimensions::kByName), described_opener("valid_time")}) {
     FileSet files(paths, {}, open);
     EXPECT_EQ(files.catalogue().at(0).times, (std::vector<Time>{first, first + 6 * kHour}));
     files.select({"v", {}}, true);
@@ -215,6 +219,155 @@ TEST(Axes, AScalarTimeIsThatOfAFileOfOneState) {
       EXPECT_EQ(values[5], hour);
     }
   }
+}
+
+/// Forecasts as cfgrib writes them: three states, at 6, 12 and 18 h, of which each value is its number.
+/// @param along  the dimension that they stand along: of the reference times or of the steps.
+std::string write_forecasts(const testing::TemporaryFolder& folder, const std::string& along) {
+  const std::string path = folder.path() + "/" + along + ".nc";
+  NetcdfWriter file(path);
+  const int states = file.dimension(along, 3), rows = file.dimension("latitude", 3),
+            columns = file.dimension("longitude", 4);
+  const bool starts = along == "time";
+  const int time = file.variable("time", NC_INT64, starts ? std::vector{states} : std::vector<int>()),
+            step = file.variable("step", NC_DOUBLE, starts ? std::vector<int>() : std::vector{states}),
+            valid = file.variable("valid_time", NC_INT64, {states}),
+            latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+            longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+            v = file.variable("v", NC_DOUBLE, {states, rows, columns});
+  file.text(time, "units", "hours since 2020-02-01");
+  file.text(time, "standard_name", "forecast_reference_time");
+  file.text(step, "units", "hours");
+  file.text(step, "standard_name", "forecast_period");
+  file.text(valid, "units", "hours since 2020-02-01");
+  file.text(valid, "standard_name", "time");
+  file.end();
+  file.put(time, starts ? std::vector<double>{0, 6, 12} : std::vector<double>{0});
+  file.put(step, starts ? std::vector<double>{6} : std::vector<double>{6, 12, 18});
+  file.put(valid, {6, 12, 18});
+  file.put(latitudes, kRows.values);
+  file.put(longitudes, kColumns.values);
+  std::vector<double> values;
+  for (int i = 0; i < 36; ++i) values.push_back(i / 12);
+  file.put(v, values);
+  return path;
+}
+
+TEST(Axes, StatesOfForecastsHoldAtTheirValidTimes) {
+  const testing::TemporaryFolder folder;
+  const Time first = days_from_date({2020, 2, 1}, Calendar::kStandard) * kDay + 6 * kHour;
+  const std::vector<Time> times = {first, first + 6 * kHour, first + 12 * kHour};
+  for (const char* along : {"time", "step"}) {
+    const std::string path = write_forecasts(folder, along);
+    for (const FileOpener& open : {opener(Dimensions::kByName), described_opener("valid_time")}) {
+      FileSet files({path}, {}, open);
+      EXPECT_EQ(files.catalogue().at(0).times, times) << along;
+      files.select({"v", {}}, true);
+      EXPECT_EQ(files.times({"v", {}}), times) << along;
+      std::vector<double> values(12);
+      files.read({"v", {}}, times[2], kPlane, values);
+      EXPECT_EQ(values[5], 2) << along;
+    }
+  }
+}
+
+/// A file of one state of `v`, all of whose values are one number, and a scalar coordinate.
+std::string write_scalar(const testing::TemporaryFolder& folder, const std::string& file_name,
+                         const Coordinate& scalar, double value) {
+  const std::string path = folder.path() + "/" + file_name;
+  NetcdfWriter file(path);
+  const int rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4),
+            time = file.variable("time", NC_INT, {}), id = file.variable(scalar.name, NC_DOUBLE, {}),
+            latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+            longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+            v = file.variable("v", NC_DOUBLE, {rows, columns});
+  file.text(time, "units", "hours since 2020-02-01");
+  for (const auto& [name, text] : scalar.texts) file.text(id, name.c_str(), text);
+  file.text(v, "standard_name", "air_temperature");
+  file.end();
+  file.put(time, std::vector<double>{0});
+  file.put(id, scalar.values);
+  file.put(latitudes, kRows.values);
+  file.put(longitudes, kColumns.values);
+  file.put(v, std::vector<double>(12, value));
+  return path;
+}
+
+TEST(Axes, AScalarLevelIsThatOfAFileOfOneLevel) {
+  const testing::TemporaryFolder folder;
+  const Coordinate upper{"level", {50000}, {{"units", "Pa"}}}, lower{"level", {85000}, {{"units", "Pa"}}};
+  const std::vector<std::string> paths = {write_scalar(folder, "a.nc", upper, 5),
+                                          write_scalar(folder, "b.nc", lower, 8)};
+  const Time time = days_from_date({2020, 2, 1}, Calendar::kStandard) * kDay;
+  for (const FileOpener& open : {opener(Dimensions::kByName), described_opener("level")}) {
+    FileSet files(paths, {}, open);
+    EXPECT_EQ(files.catalogue().at(0).levels, (std::vector<double>{500, 850}));
+    for (const char* name : {"v", "air_temperature"}) {
+      for (const auto& [level, value] : {std::pair{500.0, 5.0}, {850.0, 8.0}}) {
+        files.select({name, level}, true);
+        std::vector<double> values(12);
+        files.read({name, level}, time, kPlane, values);
+        EXPECT_EQ(values[7], value) << name;
+      }
+    }
+    const FieldDescription described = files.describe({"v", 850});
+    EXPECT_EQ(described.level->name, "level");
+    EXPECT_EQ(described.level->values, (std::vector<double>{85000}));
+    EXPECT_EQ(described.level->texts.at("units"), "Pa");
+    for (const Field& field : {Field{"v", {}}, Field{"v", 700}}) {
+      const std::string message = message_of<DataError>([&] { files.select(field, true); });
+      EXPECT_NE(message.find("; levels there: 500, 850"), std::string::npos) << message;
+    }
+    EXPECT_NO_THROW(files.select({"v", {}}, false)) << "what is constant has any";
+  }
+  // One height in all files, as of CMIP's tas, goes without saying.
+  const Coordinate height{"height", {2}, {{"units", "m"}, {"standard_name", "height"}}};
+  FileSet files({write_scalar(folder, "c.nc", height, 5), write_scalar(folder, "d.nc", height, 5)});
+  EXPECT_TRUE(files.catalogue().at(0).levels.empty());
+  files.select({"v", {}}, true);
+  files.select({"air_temperature", {}}, true);
+}
+
+TEST(Axes, FilesOfOneMemberEachAreNotMixed) {
+  const testing::TemporaryFolder folder;
+  const Texts texts = {{"standard_name", "realization"}};
+  FileSet files({write_scalar(folder, "a.nc", {"number", {3}, texts}, 5),
+                 write_scalar(folder, "b.nc", {"number", {4}, texts}, 8)});
+  files.select({"v", {}}, true);
+  std::vector<double> values(12);
+  const std::string message = message_of<DataError>([&] {
+    files.read({"v", {}}, files.times({"v", {}})[0], kPlane, values);
+  });
+  EXPECT_NE(message.find("a.nc is of member 3 of an ensemble (number), and in "), std::string::npos)
+      << message;
+  EXPECT_EQ(message.find("data.overlap"), std::string::npos) << message;
+}
+
+/// Rows of a swath have times, too, and are rows.
+TEST(Axes, TimesOfRowsMakeThemNoTimes) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/swath.nc";
+  {
+    NetcdfWriter file(path);
+    const int rows = file.dimension("y", 3), columns = file.dimension("x", 4),
+              seconds = file.variable("scan", NC_DOUBLE, {rows});
+    const std::vector<int> of_points = {rows, columns};
+    const int latitudes = file.variable("lat", NC_DOUBLE, of_points),
+              longitudes = file.variable("lon", NC_DOUBLE, of_points),
+              v = file.variable("v", NC_DOUBLE, of_points);
+    file.text(seconds, "units", "seconds since 2020-01-01");
+    file.text(seconds, "standard_name", "time");
+    file.text(latitudes, "units", "degrees_north");
+    file.text(longitudes, "units", "degrees_east");
+    file.end();
+    file.put(seconds, {0, 1, 2});
+    std::vector<double> numbers(12);
+    for (std::size_t i = 0; i < 12; ++i) numbers[i] = static_cast<double>(i);
+    for (const int variable : {latitudes, longitudes, v}) file.put(variable, numbers);
+  }
+  DataFile file(opener(Dimensions::kByName)(path));
+  EXPECT_EQ(file.axes(*file.file().find("v")).time, -1);
+  EXPECT_TRUE(file.axes(*file.file().find("v")).projected);
 }
 
 TEST(Axes, AConstantFieldThatChangesIsSeen) {

@@ -62,6 +62,14 @@ TEST(Solar, SeasonsKeepTheirDatesInOtherCalendars) {
   }
 }
 
+TEST(Solar, StandsAsOnTheSameDateOfTheJulianCalendar) {
+  const auto seconds = [](Calendar calendar) {
+    return days_from_date({2021, 3, 20}, calendar) * kDay + kHour;
+  };
+  EXPECT_EQ(sun_at(seconds(Calendar::kJulian), Calendar::kJulian).declination,
+            sun_at(seconds(Calendar::kStandard)).declination);
+}
+
 TEST(Solar, ForcingsOfPlaces) {
   const std::vector<double> latitudes = {60, 20, -20}, longitudes = {-30, 0, 45, 170};
   const Grid grid = make_geographic_grid(latitudes, longitudes);

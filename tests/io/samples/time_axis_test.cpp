@@ -113,6 +113,10 @@ TEST(TimeAxis, CountsInTheCalendarOfTheFiles) {
   EXPECT_EQ(decoded_in(59, "days since 2020-01-01", "360_day"), "2020-02-30T00:00");
   EXPECT_EQ(decoded_in(-1, "days since 1850-01-01", "360_day"), "1849-12-30T00:00");
   EXPECT_EQ(decoded_in(1, "hours since 1999-02-30 23:00", "360_day"), "1999-03-01T00:00");
+  EXPECT_EQ(decoded_in(59, "days since 1900-01-01", "julian"), "1900-02-29T00:00");
+  EXPECT_EQ(decoded_in(1.25, "days since 2100-02-28", "Julian"), "2100-02-29T06:00");
+  EXPECT_EQ(decoded_in(-200000, "days since 1970-01-01", "julian"), "1422-06-07T00:00");
+  EXPECT_EQ(decoded_in(1560000000, "seconds since 1970-01-01 00:00:00 UTC", "julian"), "2019-06-08T13:20");
   EXPECT_DOUBLE_EQ(year_fraction(days_from_date({2001, 2, 30}, Calendar::k360Day) * kDay, Calendar::k360Day),
                    59.0 / 360);
   EXPECT_DOUBLE_EQ(year_fraction(days_from_date({2020, 3, 1}, Calendar::kNoLeap) * kDay, Calendar::kNoLeap),
@@ -121,9 +125,10 @@ TEST(TimeAxis, CountsInTheCalendarOfTheFiles) {
 
 TEST(TimeAxis, EveryCalendarCountsThereAndBack) {
   for (const Calendar calendar :
-       {Calendar::kStandard, Calendar::kNoLeap, Calendar::kAllLeap, Calendar::k360Day}) {
-    Date date = date_from_days(-800, calendar);
-    for (std::int64_t days = -800; days < 1600; ++days) {
+       {Calendar::kStandard, Calendar::kNoLeap, Calendar::kAllLeap, Calendar::k360Day, Calendar::kJulian}) {
+    constexpr std::int64_t kFirst = -30000, kEnd = 50000;  // 1900 and 2100 are among the years
+    Date date = date_from_days(kFirst, calendar);
+    for (std::int64_t days = kFirst; days < kEnd; ++days) {
       ASSERT_EQ(date_from_days(days, calendar), date) << name(calendar);
       ASSERT_EQ(days_from_date(date, calendar), days) << name(calendar);
       if (++date.day <= days_in_month(date.year, date.month, calendar)) continue;
