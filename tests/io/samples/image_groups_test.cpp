@@ -114,6 +114,29 @@ TEST(ImageFiles, OfAVariableMayBeItsOwn) {
   EXPECT_NE(fewer.find("(1, the first one"), std::string::npos) << fewer;
 }
 
+/// Notations of one unit are one; another unit, or none beside one, is refused with both files.
+TEST(ImageFiles, OfAVariableHaveOneUnit) {
+  const testing::TemporaryFolder folder;
+  const auto written = [&](const std::string& name, const std::string& units) {
+    const std::string path = folder.path() + "/" + name;
+    testing::NetcdfWriter file(path);
+    const int y = file.dimension("y", 2), x = file.dimension("x", 3);
+    file.text(file.variable("rad", NC_FLOAT, {y, x}), "units", units);
+    return path;
+  };
+  const std::string a = written("a.nc", "W m-2"), b = written("b.nc", "W m**-2"),
+                    c = written("c.nc", "mW m-2"), d = written("d.nc", "");
+  const std::vector<ImageDim> dims = {ImageDim::kHeight, ImageDim::kWidth};
+  EXPECT_EQ(ImageFiles({a, b}, dims).select({"rad", {}}).size(), 1U);
+  const auto refusal = [&](const std::vector<std::string>& paths) {
+    return message_of<DataError>([&] { ImageFiles(paths, dims).select({"rad", {}}); });
+  };
+  EXPECT_NE(refusal({a, b, c}).find("rad is in \"W m-2\" in " + a + " and in \"mW m-2\" in " + c),
+            std::string::npos)
+      << refusal({a, b, c});
+  EXPECT_NE(refusal({a, d}).find("and in \"\" in " + d), std::string::npos) << refusal({a, d});
+}
+
 TEST(ImageFiles, AreBroughtToACommonSpacing) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path() + "/spaced.nc";
