@@ -91,7 +91,8 @@ class DataFile {
   /// Numbers of the members of an ensemble along a dimension: its coordinates, or 0, 1, … where it has none.
   /// @throws DataError
   std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
-  /// The same as the file has it, for files that are written. @throws DataError
+  /// The same as the file has it, for files that are written, in the precision in which readers unpack it
+  /// (read_coordinate). @throws DataError
   CoordinateDescription describe(const std::string& dimension);
   /// Name, type and attributes of a variable, without its values.
   static CoordinateDescription describe(const FileVariable& variable);
