@@ -6,7 +6,7 @@ namespace jigsaw::inline files {
 
 namespace {
 
-bool is_packed(const FileVariable& variable) {
+bool has_packing(const FileVariable& variable) {
   return variable.numbers.contains("scale_factor") || variable.numbers.contains("add_offset");
 }
 
@@ -28,7 +28,7 @@ FileVariable without_packing(FileVariable variable) {
 
 CoordinateValues read_coordinate(VariableFile& file, const FileVariable& variable) {
   CoordinateValues result{file.read_all(variable), variable.single_precision};
-  if (!is_packed(variable)) return result;
+  if (!has_packing(variable)) return result;
   result.single_precision = unpacks_to_single(variable);
   if (!result.single_precision) return result;
   const std::vector<double> stored = file.read_all(without_packing(variable));

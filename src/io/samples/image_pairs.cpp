@@ -17,7 +17,7 @@ namespace jigsaw::inline samples {
 namespace {
 
 /// An image of a variable, and what stands along its dims.
-struct Side {
+struct PairedImage {
   ImageSource source;
   ImageAxes axes;
 
@@ -34,36 +34,37 @@ struct Side {
   }
 };
 
-std::string text(const OutputCoordinate& coordinate, const char* attribute) {
+std::string attribute_of(const OutputCoordinate& coordinate, const char* attribute) {
   const auto found = coordinate.texts.find(attribute);
   return found == coordinate.texts.end() ? "" : found->second;
 }
 
-std::string last_part(const std::string& name) {
+std::string without_groups(const std::string& name) {
   return name.substr(name.rfind('/') + 1);
 }
 
 /// Latitudes, longitudes, or what else a coordinate counts, in which unit.
-std::string kind_of(const OutputCoordinate& coordinate) {
-  const std::string units = text(coordinate, "units"), standard_name = text(coordinate, "standard_name");
+std::string counted_by(const OutputCoordinate& coordinate) {
+  const std::string units = attribute_of(coordinate, "units"),
+                    standard_name = attribute_of(coordinate, "standard_name");
   if (counts_north(units)) return "latitudes";
   if (counts_east(units)) return "longitudes";
-  return concat(standard_name.empty() ? last_part(coordinate.name) : standard_name, " ", units);
+  return concat(standard_name.empty() ? without_groups(coordinate.name) : standard_name, " ", units);
 }
 
-bool is_place(const OutputCoordinate& coordinate) {
-  return counts_north(text(coordinate, "units")) || counts_east(text(coordinate, "units"));
+bool is_of_place(const OutputCoordinate& coordinate) {
+  return counts_north(attribute_of(coordinate, "units")) || counts_east(attribute_of(coordinate, "units"));
 }
 
-std::string ends(const OutputCoordinate& coordinate) {
+std::string ends_of(const OutputCoordinate& coordinate) {
   char words[80];
   std::snprintf(words, sizeof words, "%.6g to %.6g", coordinate.values.front(), coordinate.values.back());
   return words;
 }
 
-bool differ(const OutputCoordinate& a, const OutputCoordinate& b) {
+bool values_differ(const OutputCoordinate& a, const OutputCoordinate& b) {
   if (a.values.size() != b.values.size() || a.values.empty()) return false;
-  const bool circle = counts_east(text(a, "units"));
+  const bool circle = counts_east(attribute_of(a, "units"));
   const double count = static_cast<double>(a.values.size()),
                step = std::abs(a.values.back() - a.values.front()) / std::max(count - 1, 1.0);
   for (std::size_t i = 0; i < a.values.size(); ++i) {
@@ -75,56 +76,57 @@ bool differ(const OutputCoordinate& a, const OutputCoordinate& b) {
 }
 
 /// Of a spatial dim; "" where nothing is wrong.
-std::string fault_along(ImageDim dim, const Side& a, const Side& b) {
+std::string fault_along(ImageDim dim, const PairedImage& a, const PairedImage& b) {
   const OutputCoordinate *one = a.along(dim), *other = b.along(dim);
   if (one == nullptr || other == nullptr) return "";
-  if (kind_of(*one) == kind_of(*other) ? !differ(*one, *other) : !(is_place(*one) && is_place(*other)))
+  if (counted_by(*one) == counted_by(*other) ? !values_differ(*one, *other)
+                                             : !(is_of_place(*one) && is_of_place(*other)))
     return "";
-  return concat(last_part(one->name), " of ", a.where(), " is ", ends(*one), " and ", last_part(other->name),
-                " of ", b.where(), " ", ends(*other));
+  return concat(without_groups(one->name), " of ", a.where(), " is ", ends_of(*one), " and ",
+                without_groups(other->name), " of ", b.where(), " ", ends_of(*other));
 }
 
 /// Dims of the same names in another order.
-std::string fault_of_order(const Side& a, const Side& b) {
+std::string fault_of_order(const PairedImage& a, const PairedImage& b) {
   std::vector<std::string> one, other;
   for (const ImageDim dim : a.source.dims) {
     const auto here = a.position(dim), there = b.position(dim);
     if (!here || !there || dim == ImageDim::kChannel) continue;
-    one.push_back(last_part(a.axes.names[*here]));
-    other.push_back(last_part(b.axes.names[*there]));
+    one.push_back(without_groups(a.axes.names[*here]));
+    other.push_back(without_groups(b.axes.names[*there]));
   }
   if (one == other || !std::ranges::is_permutation(one, other)) return "";
   return concat("the dims of ", a.where(), " are ", join(one, ", "), " and those of ", b.where(), " ",
                 join(other, ", "));
 }
 
-std::vector<Time> times_of(const OutputCoordinate& coordinate) {
-  if (!counts_since(text(coordinate, "units"))) return {};
-  return decode_times(coordinate.values, text(coordinate, "units"), text(coordinate, "calendar"),
-                      concat("the coordinate ", coordinate.name));
+std::vector<Time> sample_times(const OutputCoordinate& coordinate) {
+  if (!counts_since(attribute_of(coordinate, "units"))) return {};
+  return decode_times(coordinate.values, attribute_of(coordinate, "units"),
+                      attribute_of(coordinate, "calendar"), concat("the coordinate ", coordinate.name));
 }
 
 /// Of the times of the image itself; "" where nothing is wrong.
-std::string fault_in_time(const Side& a, const Side& b) {
+std::string fault_in_time(const PairedImage& a, const PairedImage& b) {
   const OutputCoordinate *one = a.along(ImageDim::kSample), *other = b.along(ImageDim::kSample);
   if (one == nullptr || other == nullptr) return "";
   try {
-    const Calendar calendar = parse_calendar(text(*one, "calendar"), one->name);
-    const std::vector<Time> here = times_of(*one), there = times_of(*other);
+    const Calendar calendar = parse_calendar(attribute_of(*one, "calendar"), one->name);
+    const std::vector<Time> here = sample_times(*one), there = sample_times(*other);
     const auto i = static_cast<std::size_t>(a.source.sample), j = static_cast<std::size_t>(b.source.sample);
     if (i >= here.size() || j >= there.size()) return "";
-    if (calendar != parse_calendar(text(*other, "calendar"), other->name)) return "";
+    if (calendar != parse_calendar(attribute_of(*other, "calendar"), other->name)) return "";
     const auto steps = std::max<std::int64_t>(std::ssize(here) - 1, 1);
     if (2 * std::abs(here[i] - there[j]) <= std::abs(here.back() - here.front()) / steps) return "";
-    return concat(last_part(one->name), " of ", a.where(), " is ", format_time(here[i], calendar), " and ",
-                  last_part(other->name), " of ", b.where(), " ", format_time(there[j], calendar),
-                  " where they are paired");
+    return concat(without_groups(one->name), " of ", a.where(), " is ", format_time(here[i], calendar),
+                  " and ", without_groups(other->name), " of ", b.where(), " ",
+                  format_time(there[j], calendar), " where they are paired");
   } catch (const DataError&) {
     return "";  // times that cannot be read
   }
 }
 
-std::string fault_of(const Side& a, const Side& b) {
+std::string fault_of(const PairedImage& a, const PairedImage& b) {
   std::string fault = fault_of_order(a, b);
   for (const ImageDim dim : {ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth})
     if (fault.empty()) fault = fault_along(dim, a, b);
@@ -138,7 +140,7 @@ std::vector<std::string> pairing_warnings(const ImageFiles& files,
   std::vector<std::string> warnings;
   if (variables.size() < 2 || files.count() == 0) return warnings;
   const auto side = [&](const std::string& variable, std::int64_t image) {
-    Side result{files.source(variable, image), {}};
+    PairedImage result{files.source(variable, image), {}};
     result.axes = read_image_axes(result.source.path, result.source.data_set, 1);
     return result;
   };
