@@ -13,10 +13,11 @@
 #include "comm/agreement.h"
 #include "files/image_output.h"
 #include "predict/background_writer.h"
-#include "predict/image_axes.h"
 #include "predict/image_run.h"
 #include "predict/output_file.h"
 #include "predict/own_points.h"
+#include "predict/written_axes.h"
+#include "samples/image_axes.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline predict {
@@ -33,6 +34,11 @@ struct Result {
   std::string channel = "channel";  ///< the dim's name
   OutputImage::Type type = OutputImage::Type::kFloat;
   std::string units;
+  bool of_input = false;                    ///< whether the variable is one of the inputs, too
+  std::vector<std::int64_t> channels = {};  ///< which of its channels in the file, where it has any
+
+  /// Whether the input's dim of channels is that of the result.
+  bool keeps_channels() const { return of_input && has_channels; }
 };
 
 std::vector<Result> results_of(const ImageData& data, ClassOutput classes) {
@@ -51,12 +57,15 @@ std::vector<Result> results_of(const ImageData& data, ClassOutput classes) {
   const std::vector<Channel>& targets = data.channels().targets;
   for (std::size_t c = 0; c < targets.size(); ++c) {
     const Field& field = targets[c].field;
-    if (!results.empty() && results.back().variable == field.variable) {
-      ++results.back().count;
-      continue;
+    if (results.empty() || results.back().variable != field.variable) {
+      const bool of_input = std::ranges::any_of(data.channels().inputs, [&](const Channel& channel) {
+        return channel.field.variable == field.variable;
+      });
+      results.push_back({field.variable, static_cast<std::int64_t>(c), 0, field.level.has_value(), "channel",
+                         OutputImage::Type::kFloat, data.statistics().of(field).units, of_input});
     }
-    results.push_back({field.variable, static_cast<std::int64_t>(c), 1, field.level.has_value(), "channel",
-                       OutputImage::Type::kFloat, data.statistics().of(field).units});
+    ++results.back().count;
+    if (field.level) results.back().channels.push_back(static_cast<std::int64_t>(*field.level));
   }
   return results;
 }
@@ -81,10 +90,16 @@ class OutputImages {
   }
 
  private:
+  /// Where the input variable stands whose dims a result has: its own, or the first one.
+  ImageSource source_of(std::int64_t image, const Result& result) const {
+    return data_.files().source(result.of_input ? result.variable : input_, image);
+  }
   /// The dims of what is written of an image, and the name of the data set.
   std::vector<ImageDim> dims_of(const ImageSource& source, const Result& result) const;
-  OutputImage describe(const ImageSource& source, const Result& result) const;
   std::string name_of(const ImageSource& source, const Result& result) const;
+  /// @param source  source_of() the result.
+  OutputImage describe(const std::string& name_in_file, const ImageSource& source, const Result& result);
+  ImageAxes axes_of(const ImageSource& source, const Result& result);
 
   const ImageData& data_;
   const std::vector<Result>& results_;
@@ -92,7 +107,9 @@ class OutputImages {
   ImageFormat format_;
   std::string input_;                        ///< the variable that says where images lie
   std::map<std::string, std::size_t> sets_;  ///< numbers of the data sets by name
-  std::map<std::string, ImageAxes> axes_;    ///< of the input's data sets, for a format that has coordinates
+  /// Of data sets of the input, by file and name, for a format that has coordinates.
+  std::map<std::pair<std::string, std::string>, ImageAxes> read_axes_;
+  WrittenAxes axes_;
   std::unique_ptr<ImageOutput> file_;
 };
 
@@ -114,23 +131,13 @@ OutputImages::OutputImages(const ImageData& data, const std::vector<Result>& res
       throw DataError(concat(output.path(), " cannot be written: NIfTI holds one image, and ", source.path,
                              " holds more; name an output of .h5 or .nc"));
     }
-    if (format_ == ImageFormat::kNetcdf && !axes_.contains(source.data_set))
-      axes_[source.data_set] = read_image_axes(source.path, source.data_set);
     for (const Result& result : results) {
       const std::string name = name_of(source, result);
       if (!sets_.emplace(name, images.size()).second) continue;
-      images.push_back(describe(source, result));
+      images.push_back(describe(name, source_of(image, result), result));
     }
   }
-  std::vector<OutputCoordinate> coordinates;
-  for (const auto& [data_set, axes] : axes_) {
-    std::ranges::copy_if(axes.coordinates, std::back_inserter(coordinates),
-                         [&](const OutputCoordinate& coordinate) {
-                           return std::ranges::find(coordinates, coordinate.name, &OutputCoordinate::name) ==
-                                  coordinates.end();
-                         });
-  }
-  file_ = create_image_output(format_, output.temporary(), images, attributes, like, coordinates);
+  file_ = create_image_output(format_, output.temporary(), images, attributes, like, axes_.all());
 }
 
 std::string OutputImages::name_of(const ImageSource& source, const Result& result) const {
@@ -157,24 +164,56 @@ std::vector<ImageDim> OutputImages::dims_of(const ImageSource& source, const Res
   return dims;
 }
 
-OutputImage OutputImages::describe(const ImageSource& source, const Result& result) const {
-  OutputImage image{name_of(source, result), result.type, {}, {}, {}, {}};
+/// What stands along the dims that a result has of its input, as it is written; of a format without
+/// coordinates their names alone, or nothing.
+ImageAxes OutputImages::axes_of(const ImageSource& source, const Result& result) {
+  ImageAxes axes;
+  if (format_ == ImageFormat::kNetcdf) {
+    const std::pair key{source.path, source.data_set};
+    if (!read_axes_.contains(key)) read_axes_[key] = read_image_axes(source.path, source.data_set);
+    axes = read_axes_.at(key);
+  }
+  if (axes.names.empty()) axes.names = source.names;
+  if (axes.names.empty()) return axes;
+  const auto channel = std::ranges::find(source.dims, ImageDim::kChannel);
+  const auto at = static_cast<std::size_t>(channel - source.dims.begin());
+  if (result.keeps_channels()) {
+    axes = chosen_along(std::move(axes), at, result.channels);
+  } else if (channel != source.dims.end()) {
+    axes = without_dimension(std::move(axes), at);
+  }
+  return axes_.add(std::move(axes));
+}
+
+OutputImage OutputImages::describe(const std::string& name_in_file, const ImageSource& source,
+                                   const Result& result) {
+  OutputImage image{name_in_file, result.type, {}, {}, {}, {}};
   std::vector<double> spacing;
   const std::vector<ImageDim> space = data_.options().space();
-  const auto axes = axes_.find(source.data_set);
-  const std::vector<std::string>& names =
-      axes != axes_.end() && !axes->second.names.empty() ? axes->second.names : source.names;
+  const ImageAxes axes = axes_of(source, result);
+  std::map<ImageDim, std::string> names;
+  for (const ImageDim dim : source.dims) {
+    if (names.size() == axes.names.size()) break;
+    if (dim != ImageDim::kChannel || result.keeps_channels()) names.emplace(dim, axes.names[names.size()]);
+  }
   for (const ImageDim dim : dims_of(source, result)) {
     const auto at = static_cast<std::size_t>(std::find(source.dims.begin(), source.dims.end(), dim) -
                                              source.dims.begin());
-    const bool named = at < names.size() && dim != ImageDim::kChannel;
-    image.dimensions.push_back(dim == ImageDim::kChannel ? result.channel : named ? names[at] : name(dim));
+    image.dimensions.push_back(names.contains(dim)         ? names.at(dim)
+                               : dim == ImageDim::kChannel ? result.channel
+                                                           : name(dim));
     const auto axis = static_cast<std::size_t>(std::find(space.begin(), space.end(), dim) - space.begin());
     image.shape.append(dim == ImageDim::kChannel ? result.count
                        : is_spatial(dim)         ? source.extents[static_cast<int>(axis)]
                                                  : source.stored[static_cast<int>(at)]);
     if (axis < source.spacing.size()) spacing.push_back(source.spacing[axis]);
   }
+  if (data_.options().task == Task::kDenoise) {
+    image.texts = axes.texts;
+    image.numbers = axes.numbers;
+  }
+  for (const OutputCoordinate& coordinate : axes.coordinates) image.coordinates.push_back(coordinate.name);
+  if (axes.mapping) image.texts["grid_mapping"] = axes.mapping->name;
   if (!result.units.empty()) image.texts["units"] = result.units;
   if (!spacing.empty()) image.numbers["spacing"] = spacing;
   if (!source.affine.empty()) image.numbers["affine"] = source.affine;
@@ -182,12 +221,13 @@ OutputImage OutputImages::describe(const ImageSource& source, const Result& resu
 }
 
 void OutputImages::write(std::int64_t image, const Part& part) {
-  const ImageSource source = data_.files().source(input_, image);
+  const ImageSource first = data_.files().source(input_, image);
   const std::vector<ImageDim> space = data_.options().space();
   const std::int64_t points = part.box.extent.count(), numbers = std::ssize(part.values) / points;
   const Shape strides = part.box.extent.strides();
   const std::vector<double> values(part.values.begin(), part.values.end());
   for (const Result& result : results_) {
+    const ImageSource source = source_of(image, result);
     Box box;
     std::vector<std::int64_t> steps;
     for (const ImageDim dim : dims_of(source, result)) {
@@ -200,7 +240,7 @@ void OutputImages::write(std::int64_t image, const Part& part) {
     std::vector<double> ordered(static_cast<std::size_t>(box.extent.count()));
     copy_strided(values, result.first, steps, box.extent, ordered);
     const std::vector<float> stored(ordered.begin(), ordered.end());
-    file_->write(sets_.at(name_of(source, result)), box, stored);
+    file_->write(sets_.at(name_of(first, result)), box, stored);
   }
 }
 

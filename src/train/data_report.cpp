@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
+#include "samples/image_pairs.h"
 #include "samples/windows.h"
 #include "train/scores.h"
 #include "train/validation_table.h"
@@ -165,7 +166,21 @@ void report_constants(Dataset& data, DataReport& report) {
   }
 }
 
+/// Of inputs and targets each variable once.
+std::vector<std::string> variables_of(const Channels& channels) {
+  std::vector<std::string> variables;
+  for (const auto* of : {&channels.inputs, &channels.targets}) {
+    for (const Channel& channel : *of) {
+      const std::string& variable = channel.field.variable;
+      if (std::ranges::find(variables, variable) == variables.end()) variables.push_back(variable);
+    }
+  }
+  return variables;
+}
+
 void report_images(const ImageData& data, DataReport& report) {
+  for (const std::string& warning : pairing_warnings(data.files(), variables_of(data.channels())))
+    report.warnings.push_back(warning);
   const std::int64_t shared = data.shared_points();
   if (shared == 0) return;
   report.warnings.push_back(

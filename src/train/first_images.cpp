@@ -6,9 +6,12 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/text.h"
+#include "files/coordinate_units.h"
 #include "files/glob.h"
 #include "files/probe.h"
 #include "files/variable_file.h"
@@ -25,6 +28,7 @@ struct ImageSet {
   std::string name;
   Shape shape;                      ///< in the first file
   std::vector<std::string> others;  ///< of the first file, which would do as well
+  bool is_largest = false;          ///< than each of those
 };
 
 bool is_image(const FileVariable& variable) {
@@ -35,6 +39,22 @@ bool is_image(const FileVariable& variable) {
 bool is_named_like_a_target(const std::string& name) {
   return std::ranges::any_of(std::array{"label", "mask", "seg", "target", "truth"},
                              [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+/// Whether a data set says of another one how good it is, or where it lies: by its attributes (CF, section
+/// 3.5), or, of numbers of 8 bits, by its name.
+bool is_beside_images(const FileVariable& variable) {
+  const std::string standard_name = variable.text("standard_name"), units = variable.text("units");
+  const auto has = [&](const char* attribute) {
+    return variable.numbers.contains(attribute) || variable.texts.contains(attribute);
+  };
+  if (has("flag_values") || has("flag_masks") || has("flag_meanings")) return true;
+  if (standard_name.ends_with("status_flag") || standard_name.ends_with("quality_flag")) return true;
+  if (counts_north(units) || counts_east(units)) return true;
+  const std::string name = to_lower(variable.name);
+  return variable.bytes == 1 && std::ranges::any_of(std::array{"dqf", "qual", "flag"}, [&](const char* word) {
+           return name.find(word) != std::string::npos;
+         });
 }
 
 bool has_channels_first(const VariableFile& file) {
@@ -53,20 +73,30 @@ bool lies_on(const Shape& target, const Shape& image, bool channels_first) {
          all == (channels_first ? points(image, 1, rank) : points(image, 0, rank - 1));
 }
 
-/// The largest of the data sets of the first file that `suits`; nothing where none does.
-template <typename Suits>
+bool yields_to_none(const FileVariable& /*variable*/) {
+  return false;
+}
+
+/// The first of the largest data sets of the first file that `suits`; nothing where none does.
+/// @param yields  of a data set that is taken where no other suits.
+template <typename Suits, typename Yields>
 std::optional<ImageSet> largest(const VariableFile& file, const std::vector<std::string>& paths,
-                                const Suits& suits) {
+                                const Suits& suits, const Yields& yields) {
   const FileVariable* found = nullptr;
   std::vector<std::string> names;
+  std::vector<std::int64_t> points;
   for (const FileVariable& variable : file.variables()) {
     if (!is_image(variable) || !suits(variable)) continue;
     names.push_back(variable.name);
-    if (found == nullptr || variable.shape.count() > found->shape.count()) found = &variable;
+    points.push_back(variable.shape.count());
+    const auto rank = [&](const FileVariable& of) { return std::pair(!yields(of), of.shape.count()); };
+    if (found == nullptr || rank(variable) > rank(*found)) found = &variable;
   }
   if (found == nullptr) return std::nullopt;
   std::erase(names, found->name);
-  return ImageSet{paths, found->name, found->shape, std::move(names)};
+  const std::int64_t own = found->shape.count();
+  const bool is_largest = std::ranges::max(points) == own && std::ranges::count(points, own) == 1;
+  return ImageSet{paths, found->name, found->shape, std::move(names), is_largest};
 }
 
 /// Of several data sets that one is taken.
@@ -85,9 +115,10 @@ void note_choice(const ImageSet& chosen, const std::string& key, const std::stri
   const bool in_groups = own != chosen.name && std::ranges::all_of(chosen.others, [&](const auto& other) {
                            return other.ends_with("/" + own);
                          });
-  notices.push_back(concat(key, " takes ", chosen.name, ", the largest of ", chosen.others.size() + 1, " ",
-                           what, " in ", chosen.paths.front(), "; name another there (", join(named, ", "),
-                           ")", in_groups ? concat(", or \"*/", own, "\" for that of each group") : ""));
+  notices.push_back(concat(key, " takes ", chosen.name, chosen.is_largest ? ", the largest of " : ", one of ",
+                           chosen.others.size() + 1, " ", what, " in ", chosen.paths.front(),
+                           "; name another there (", join(named, ", "), ")",
+                           in_groups ? concat(", or \"*/", own, "\" for that of each group") : ""));
 }
 
 std::unique_ptr<VariableFile> open_images(const std::string& path) {
@@ -103,9 +134,10 @@ ImageSet find_targets(const FirstOptions& options, const std::vector<std::string
                            "; each image must have its target, in the order of names"));
   }
   const auto file = open_images(where.front());
-  std::optional<ImageSet> found = largest(*file, where, [&](const FileVariable& variable) {
+  const auto suits = [&](const FileVariable& variable) {
     return own_files || is_named_like_a_target(variable.name);
-  });
+  };
+  std::optional<ImageSet> found = largest(*file, where, suits, yields_to_none);
   if (!found) {
     throw DataError(concat(where.front(),
                            own_files
@@ -119,11 +151,12 @@ ImageSet find_targets(const FirstOptions& options, const std::vector<std::string
 /// @param targets  null where the task has none.
 ImageSet find_images(const std::vector<std::string>& paths, const ImageSet* targets) {
   const auto file = open_images(paths.front());
-  std::optional<ImageSet> found = largest(*file, paths, [&](const FileVariable& variable) {
+  const auto suits = [&](const FileVariable& variable) {
     if (targets == nullptr) return !is_named_like_a_target(variable.name);
     const bool itself = targets->paths == paths && variable.name == targets->name;
     return !itself && lies_on(targets->shape, variable.shape, has_channels_first(*file));
-  });
+  };
+  std::optional<ImageSet> found = largest(*file, paths, suits, is_beside_images);
   if (found) return *std::move(found);
   if (targets != nullptr)
     throw DataError(concat(paths.front(), " holds no image with the extents ", targets->shape,

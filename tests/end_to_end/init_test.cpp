@@ -220,6 +220,32 @@ TEST_F(InitTest, SaysWhichOfSeveralImagesItTakes) {
   expect_text({R"("variables": ["middle/image"])"});
 }
 
+/// Flags beside an image are not taken for it, by their attributes or, of 8 bits, by their name.
+TEST_F(InitTest, TakesTheImageNotItsFlags) {
+  for (const bool named : {true, false}) {
+    const std::string path = folder_ / (named ? "named.nc" : "said.nc");
+    {
+      testing::NetcdfWriter file(path);
+      const int z = file.dimension("z", 10), y = file.dimension("y", 9), x = file.dimension("x", 10);
+      const int flags =
+          named ? file.variable("DQF", NC_BYTE, {z, y, x}) : file.variable("A", NC_SHORT, {z, y, x});
+      if (!named) file.text(flags, "flag_meanings", "good bad");
+      const int image = file.variable("Rad", NC_FLOAT, {z, y, x});
+      std::vector<double> values;
+      for (int i = 0; i < 900; ++i) values.push_back(std::sin(0.3 * i));
+      file.put(image, values);
+      file.put(flags, std::vector<double>(900, 0));
+    }
+    fs::remove(folder_ / "first.json");
+    const Outcome outcome =
+        run(1, "init --output " + quoted(folder_ / "first.json") + " --data " + quoted(path));
+    expect_ok(outcome);
+    EXPECT_NE(outcome.err.find("data.variables takes Rad, one of 2 images in " + path), std::string::npos)
+        << outcome.err;
+    expect_text({R"("variables": ["Rad"])"});
+  }
+}
+
 TEST_F(InitTest, WritesImagesThatRun) {
   const std::string fixtures = testing::source_dir() + "/tests/io/fixtures/images/";
   expect_runs("--data " + quoted(fixtures + "volume.h5"), "1");

@@ -171,6 +171,10 @@ TEST_F(ImagePredictions, OfPicturesHaveTheScoresThatValidationAndEvaluationSay) 
     labelled += truth[i];
     right += labels[i] == truth[i] ? 1 : 0;
   }
+  predict(1, "segment", "labels.nc");
+  EXPECT_EQ(values(folder_ / "labels.nc", "masks"), labels);
+  EXPECT_EQ(open_variables(folder_ / "labels.nc", Dimensions::kByNumber)->find("masks")->type,
+            StoredType::kU8);
   const Json found = scores(2, "segment", "--set 'mesh={\"domain\":[1,2]}'")["scores"]["masks"],
              valid = validated("segment")["masks"];
   std::printf("Dice %.6f of the file, %.6f by evaluate, %.6f by validation\n", 2 * hits / (chosen + labelled),
@@ -290,6 +294,60 @@ TEST_F(ImagePredictions, OfNetcdfKeepItsDimsAndCoordinates) {
   EXPECT_EQ(out->find("north")->dimensions, (std::vector<std::string>{"lat", "x"}));
   EXPECT_EQ(out->find("x"), nullptr);
   EXPECT_EQ(out->variables().size(), 4U);
+}
+
+/// Files of one image in a group, with a scalar time, packed coordinates and a projection; two of three
+/// bands.
+TEST_F(ImagePredictions, OfGroupsKeepTimesBandsAndAttributes) {
+  for (int number = 0; number < 3; ++number) {
+    testing::NetcdfWriter file(folder_ / ("scan_" + std::to_string(number) + ".nc"));
+    const int group = file.group("Grid"), band = file.dimension("band", 3, group),
+              y = file.dimension("lat", 9, group), x = file.dimension("lon", 10, group);
+    const int time = file.variable("t", NC_DOUBLE, {}), mapping = file.variable("projection", NC_INT, {}),
+              bands = file.variable("band", NC_DOUBLE, {band}, group),
+              rows = file.variable("lat", NC_DOUBLE, {y}, group),
+              image = file.variable("bt", NC_FLOAT, {band, y, x}, group);
+    file.text(time, "units", "seconds since 2000-01-01 12:00:00");
+    file.text(mapping, "grid_mapping_name", "geostationary");
+    file.number(mapping, "semi_major_axis", NC_DOUBLE, 6378137);
+    file.text(bands, "units", "um", group);
+    file.text(rows, "units", "degrees_north", group);
+    file.text(image, "units", "K", group);
+    file.text(image, "long_name", "brightness temperature", group);
+    file.text(image, "grid_mapping", "projection", group);
+    file.end();
+    file.put(time, std::vector<double>{600.0 * number});
+    file.put(bands, {3.9, 6.2, 10.8}, group);
+    file.put(rows, {4, 3, 2, 1, 0, -1, -2, -3, -4}, group);
+    std::vector<double> points;
+    for (int i = 0; i < 270; ++i) points.push_back(280 + 5 * std::sin(0.3 * i + number));
+    file.put(image, points, group);
+  }
+  Json data = denoising();
+  data["files"] = {folder_ / "scan_*.nc"};
+  data["dims"] = {"channel", "height", "width"};
+  data["variables"] = {{{"name", "Grid/bt"}, {"levels", {2, 0}}}};
+  data.erase("crop");
+  data["train"] = {{"sample", {0, 1}}};
+  data["valid"] = {{"sample", {2, 2}}};
+  train("scans", config(data, {3, 2}));
+  // One image, where data.train names two.
+  predict(1, "scans", "out.nc", "--input " + (folder_ / "scan_2.nc"));
+  const auto out = open_variables(folder_ / "out.nc", Dimensions::kByName);
+  const FileVariable* image = out->find("Grid_bt");
+  ASSERT_NE(image, nullptr);
+  EXPECT_EQ(image->dimensions, (std::vector<std::string>{"band", "lat", "lon"}));
+  EXPECT_EQ(image->shape, (Shape{2, 9, 10}));
+  EXPECT_EQ(image->text("long_name"), "brightness temperature");
+  EXPECT_EQ(image->text("units"), "K");
+  EXPECT_EQ(image->text("grid_mapping"), "projection");
+  for (const char* name : {"band", "lat", "t", "projection"}) ASSERT_NE(out->find(name), nullptr) << name;
+  EXPECT_EQ(out->find("projection")->text("grid_mapping_name"), "geostationary");
+  EXPECT_EQ(out->read_all(*out->find("band")), (std::vector{10.8, 3.9}));
+  EXPECT_EQ(out->find("band")->text("units"), "um");
+  EXPECT_EQ(out->read_all(*out->find("lat")).front(), 4);
+  EXPECT_EQ(out->read_all(*out->find("t")), (std::vector{1200.0}));
+  EXPECT_EQ(out->find("t")->shape.rank(), 0);
 }
 
 /// Numbers of points brought from one distance to another, multilinearly: point i of the result lies at

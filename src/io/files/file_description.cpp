@@ -39,7 +39,8 @@ json to_json(const FileVariable& variable) {
                  {"shape", to_json(variable.shape)},
                  {"texts", variable.texts},
                  {"numbers", variable.numbers},
-                 {"floating", variable.floating}};
+                 {"floating", variable.floating},
+                 {"single", variable.single}};
   if (variable.default_fill) result["default_fill"] = *variable.default_fill;
   return result;
 }
@@ -59,6 +60,7 @@ FileVariable variable_of(const json& described) {
   described.at("texts").get_to(variable.texts);
   described.at("numbers").get_to(variable.numbers);
   described.at("floating").get_to(variable.floating);
+  described.at("single").get_to(variable.single);
   if (described.contains("default_fill")) variable.default_fill = described["default_fill"].get<double>();
   return variable;
 }

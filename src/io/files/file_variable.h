@@ -30,6 +30,7 @@ struct FileVariable {
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<double>> numbers;
   std::set<std::string> floating;  ///< names of those whose numbers are of a floating-point type
+  std::set<std::string> single;    ///< and of those of them in single precision
 
   bool numeric() const { return bytes > 0; }
   /// Notes that the variable cannot be read. @param why  "it has …"

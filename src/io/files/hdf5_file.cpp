@@ -52,7 +52,9 @@ bool read_attribute(hid_t data_set, const std::string& name, std::size_t longest
     std::vector<double> numbers(static_cast<std::size_t>(count));
     if (H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, numbers.data()) < 0) return false;
     variable.numbers[name] = numbers;
-    if (H5Tget_class(type.get()) == H5T_FLOAT) variable.floating.insert(name);
+    const bool is_floating = H5Tget_class(type.get()) == H5T_FLOAT;
+    if (is_floating) variable.floating.insert(name);
+    if (is_floating && H5Tget_size(type.get()) == sizeof(float)) variable.single.insert(name);
   } else {
     return false;
   }

@@ -45,8 +45,10 @@ class NetcdfImages : public ImageOutput {
       std::string name = image.name;
       std::replace(name.begin(), name.end(), '/', '_');
       const bool numbers = image.type == OutputImage::Type::kFloat;
-      const int variable =
-          file_.add_variable(name.c_str(), numbers ? Type::kFloat : Type::kShort, dimensions);
+      const Type type = numbers                                  ? Type::kFloat
+                        : image.type == OutputImage::Type::kByte ? Type::kByte
+                                                                 : Type::kShort;
+      const int variable = file_.add_variable(name.c_str(), type, dimensions);
       const Shape chunk = chunk_of(image.shape);
       file_.add_chunks(variable, {chunk.begin(), chunk.end()}, kCacheBytes);
       for (const auto& [key, text] : image.texts) file_.add_text(variable, key.c_str(), text);
@@ -64,7 +66,7 @@ class NetcdfImages : public ImageOutput {
         written.emplace_back(define(coordinate), &coordinate);
     }
     file_.end_definitions();
-    for (const auto& [variable, coordinate] : written) file_.write(variable, coordinate->values);
+    for (const auto& [variable, coordinate] : written) write(variable, *coordinate);
   }
 
   void write(std::size_t image, const Box& box, std::span<const float> values) override {
@@ -109,18 +111,31 @@ class NetcdfImages : public ImageOutput {
   int define(const OutputCoordinate& coordinate) {
     std::vector<int> dimensions;
     for (const std::string& name : coordinate.dimensions) dimensions.push_back(dimensions_.at(name).first);
-    const int variable = file_.add_variable(coordinate.name.c_str(), NetcdfOutput::Type::kDouble, dimensions);
+    const NetcdfOutput::Type type =
+        coordinate.single_precision ? NetcdfOutput::Type::kFloat : NetcdfOutput::Type::kDouble;
+    const int variable = file_.add_variable(coordinate.name.c_str(), type, dimensions);
     for (const auto& [key, text] : coordinate.texts) file_.add_text(variable, key.c_str(), text);
+    for (const auto& [key, list] : coordinate.numbers) file_.add_numbers(variable, key.c_str(), list);
     return variable;
+  }
+
+  void write(int variable, const OutputCoordinate& coordinate) {
+    if (coordinate.single_precision) {
+      file_.write(variable, std::vector<float>(coordinate.values.begin(), coordinate.values.end()));
+    } else {
+      file_.write(variable, coordinate.values);
+    }
   }
 
   /// CF's `coordinates`: those of a data set's points that do not bear the name of a dim.
   void add_places(int variable, const OutputImage& image, const std::vector<OutputCoordinate>& coordinates) {
     std::vector<std::string> places;
     for (const OutputCoordinate& coordinate : coordinates) {
-      const bool of_image = std::ranges::all_of(coordinate.dimensions, [&](const std::string& name) {
-        return std::ranges::find(image.dimensions, name) != image.dimensions.end();
-      });
+      const bool of_image =
+          std::ranges::find(image.coordinates, coordinate.name) != image.coordinates.end() &&
+          std::ranges::all_of(coordinate.dimensions, [&](const std::string& name) {
+            return std::ranges::find(image.dimensions, name) != image.dimensions.end();
+          });
       if (of_image && has_dimensions(coordinate) && coordinate.dimensions != std::vector{coordinate.name})
         places.push_back(coordinate.name);
     }

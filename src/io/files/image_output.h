@@ -27,15 +27,19 @@ struct OutputImage {
   /// Attributes.
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<double>> numbers;
+  /// Names of those coordinates of its points that are written with it.
+  std::vector<std::string> coordinates = {};
 };
 
-/// Numbers along some dims of the data sets, such as latitudes, or times.
+/// Numbers along some dims of the data sets, or none, such as latitudes, or times.
 struct OutputCoordinate {
   std::string name;
   std::vector<std::string> dimensions;  ///< its own name alone, or some of a data set's dims
   Shape shape;
-  std::vector<double> values;                ///< row-major
-  std::map<std::string, std::string> texts;  ///< attributes
+  std::vector<double> values;                               ///< row-major
+  std::map<std::string, std::string> texts;                 ///< attributes
+  std::map<std::string, std::vector<double>> numbers = {};  ///< attributes
+  bool single_precision = false;                            ///< written as float
 };
 
 /// A file of images being written, a box at a time, in any order. For one thread at a time.
@@ -57,7 +61,8 @@ std::optional<ImageFormat> image_format(const std::string& path);
 /// Creates the file.
 ///
 /// HDF5: data sets in their groups, deflated in chunks. NetCDF-4: the same with dims; what stands between
-/// slashes becomes a part of the name, a_b, and coordinates beside the data sets, as CF has them. NIfTI-1:
+/// slashes becomes a part of the name, a_b, and coordinates beside the data sets, as CF has them; bytes as
+/// unsigned ones. NIfTI-1:
 /// one data set, whose last dims are height and width, or depth, height and width, from below to above, from
 /// back to front, from left to right, with at most one dim before them; its numbers "affine" (as NiftiFile
 /// gives them) or "spacing" (in the order of the last dims) say where it lies.

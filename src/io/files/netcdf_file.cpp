@@ -299,6 +299,7 @@ void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::st
     check(nc_get_att_double(group, variable.id, attribute.c_str(), numbers.data()), what);
     variable.numbers[attribute] = std::move(numbers);
     if (type == NC_FLOAT || type == NC_DOUBLE) variable.floating.insert(attribute);
+    if (type == NC_FLOAT) variable.single.insert(attribute);
   } else {
     add_unknown(variable, attribute);
   }

@@ -24,6 +24,8 @@ nc_type netcdf_type(NetcdfOutput::Type type) {
       return NC_INT;
     case NetcdfOutput::Type::kShort:
       return NC_SHORT;
+    case NetcdfOutput::Type::kByte:
+      return NC_UBYTE;
   }
   fail("unknown type of a variable");
 }

@@ -14,7 +14,13 @@ namespace jigsaw::inline files {
 class NetcdfOutput {
  public:
   enum class Format : std::uint8_t { k64BitOffset, kNetcdf4 };
-  enum class Type : std::uint8_t { kDouble, kFloat, kInt, kShort };
+  enum class Type : std::uint8_t {
+    kDouble,
+    kFloat,
+    kInt,
+    kShort,
+    kByte  ///< unsigned, of NetCDF-4 alone
+  };
   /// In place of a variable, for attributes of the whole file.
   static const int kFile;
   /// The library's own value for what is missing.

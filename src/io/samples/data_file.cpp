@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "files/coordinate_units.h"
+#include "files/coordinate_values.h"
 #include "samples/units.h"
 #include "samples/variable_names.h"
 
@@ -534,7 +535,9 @@ CoordinateDescription DataFile::describe(const std::string& dimension) {
   const FileVariable* variable = coordinate_of(*file_, dimension);
   if (variable == nullptr) return {last_part(dimension), {}, false, {}, "", {}};
   CoordinateDescription result = describe(*variable);
-  result.values = file_->read_all(*variable);
+  CoordinateValues decoded = read_coordinate(*file_, *variable);
+  result.values = std::move(decoded.values);
+  result.single_precision = decoded.single_precision;
   const FileVariable* bounds = find_from(*variable, variable->text("bounds"));
   if (bounds != nullptr && bounds->numeric() && bounds->shape == Shape({variable->shape[0], 2})) {
     result.bounds_name = last_part(bounds->name);

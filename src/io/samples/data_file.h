@@ -98,7 +98,8 @@ class DataFile {
   /// Numbers of the members of an ensemble along a dimension: its coordinates, or 0, 1, … where it has none.
   /// @throws DataError
   std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
-  /// The same as the file has it, for files that are written. @throws DataError
+  /// The same as the file has it, for files that are written, in the precision in which readers unpack it
+  /// (read_coordinate). @throws DataError
   CoordinateDescription describe(const std::string& dimension);
   /// The same of a scalar coordinate.
   CoordinateDescription describe_scalar(const FileVariable& scalar);

@@ -201,6 +201,18 @@ CoordinateDescription on_grid(CoordinateDescription coordinate, std::vector<doub
   return coordinate;
 }
 
+/// The values of a grid's axis, where they are those of the file as readers unpack them.
+/// @param known, unpacked  of the same points of the file, in double and as readers unpack them.
+std::vector<double> as_unpacked(std::vector<double> values, const std::vector<double>& known,
+                                const std::vector<double>& unpacked) {
+  if (known == unpacked || known.size() != unpacked.size()) return values;
+  for (double& value : values) {
+    const auto found = std::ranges::find(known, value);
+    if (found != known.end()) value = unpacked[static_cast<std::size_t>(found - known.begin())];
+  }
+  return values;
+}
+
 /// The values of a file's axis at the points of the grid.
 std::vector<double> values_at(const AxisMap& points, const std::vector<double>& of_file, std::int64_t count) {
   std::vector<double> values;
@@ -255,7 +267,10 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
   const std::string& name = dimension(*part.variable, d);
   CoordinateDescription coordinate = file.describe(name);
   const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
-  if (!part.axes.projected) return on_grid(std::move(coordinate), of_grid);
+  if (!part.axes.projected) {
+    std::vector<double> values = as_unpacked(of_grid, file.coordinates(name), coordinate.values);
+    return on_grid(std::move(coordinate), std::move(values));
+  }
   if (coordinate.values.empty()) return coordinate;
   if (std::ssize(coordinate.values) != part.variable->shape[d]) {
     throw DataError(concat("the coordinate ", name, " of ", file.file().path(), " has ",

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -55,11 +57,9 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   together(communicator, [&] {
     open(open_file, use);
     check_shape();
-    // Without training its parts only say what the model's grid is, where data.crop does not.
-    if (use.train || options_.crop.empty()) train_ = regions(options_.train, "data.train");
+    if (use.train) train_ = regions(options_.train, "data.train");
     if (use.valid) valid_ = regions(options_.valid, use.valid_name);
-    choose_crop();
-    if (!use.train) train_.clear();
+    choose_crop(use.train);
     if (use.train) make_tiles(overlap);
     slices_of_all_ = slices_of(train_);
     for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
@@ -188,9 +188,37 @@ std::vector<ImageData::Region> ImageData::regions(const std::vector<DataPart>& p
   return result;
 }
 
-void ImageData::choose_crop() {
+/// The extents of the parts of data.train, which are those of the model where data.crop does not say them.
+/// The files may be others than those of training: where they have fewer images than a part names, all count.
+Shape ImageData::window_of_parts() const {
   const std::vector<ImageDim> space = options_.space();
-  crop_ = options_.crop.empty() ? train_.front().box.extent : Shape(options_.crop);
+  std::optional<Shape> window;
+  for (const DataPart& part : options_.train) {
+    const auto& ranges = std::get<SliceRanges>(part);
+    std::int64_t first = 0, last = files_->count() - 1;
+    const auto samples = ranges.of.find(ImageDim::kSample);
+    if (samples != ranges.of.end() && samples->second.second <= last) std::tie(first, last) = samples->second;
+    for (std::int64_t image = first; image <= last; ++image) {
+      Shape extents = files_->extents(image);
+      for (int d = 0; d < extents.rank(); ++d) {
+        const auto range = ranges.of.find(space[static_cast<std::size_t>(d)]);
+        if (range != ranges.of.end()) extents[d] = range->second.second - range->second.first + 1;
+      }
+      if (!window) window = extents;
+      if (*window == extents) continue;
+      throw ConfigError(concat("data.crop must be given, for images differ in extents: ", *window, " and ",
+                               extents, " in ", files_->path(image)));
+    }
+  }
+  require(window.has_value(), "data.train names no part");
+  return *window;
+}
+
+void ImageData::choose_crop(bool of_training) {
+  const std::vector<ImageDim> space = options_.space();
+  crop_ = !options_.crop.empty() ? Shape(options_.crop)
+          : of_training          ? train_.front().box.extent
+                                 : window_of_parts();
   std::int64_t crops = 0;
   for (Region& region : train_) {
     const Shape& extent = region.box.extent;

@@ -117,7 +117,8 @@ class ImageData : public SampleSource {
   void make_channels(const DataUse& use);
   void check_shape() const;
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
-  void choose_crop();
+  Shape window_of_parts() const;
+  void choose_crop(bool of_training);
   void make_tiles(const std::vector<std::int64_t>& overlap);
   void find_scales(Communicator& communicator);
   InputScale own_scale(const Field& field, const Region& image, Communicator& communicator) const;

@@ -7,11 +7,13 @@
 
 #include "base/error.h"
 #include "base/heartbeat.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/glob.h"
 #include "files/nifti_file.h"
 #include "samples/augmentation.h"
 #include "samples/strided_copy.h"
+#include "samples/units.h"
 
 namespace jigsaw::inline samples {
 
@@ -86,6 +88,7 @@ const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,
     place.last = static_cast<int>(files_.size());
   }
   place.images = images_of(place);
+  check_units(place);
   return variables_[variable.name] = std::move(place);
 }
 
@@ -229,6 +232,23 @@ std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) c
     }
   }
   return images;
+}
+
+void ImageFiles::check_units(const Variable& variable) const {
+  const Image& first = variable.images.front();
+  const FileVariable& one = find(first.file, variable.data_set, first.group);
+  const std::string units = one.text("units");
+  for (const Image& image : variable.images) {
+    if (image.sample > 0) continue;
+    const FileVariable& found = find(image.file, variable.data_set, image.group);
+    const std::string other = found.text("units");
+    if (same_unit(other, units)) continue;
+    const auto path = [&](const Image& of) { return files_[static_cast<std::size_t>(of.file)]->path(); };
+    throw DataError(concat(one.name, " is in \"", printable(units.substr(0, 60)), "\" in ", path(first),
+                           " and ", found.name == one.name ? "" : concat(found.name, " "), "in \"",
+                           printable(other.substr(0, 60)), "\" in ", path(image),
+                           "; a variable must have one unit"));
+  }
 }
 
 /// 0 for data sets without the dim.

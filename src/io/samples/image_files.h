@@ -58,8 +58,9 @@ class ImageFiles {
 
   /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
   /// @param paths  of the files that hold it; empty: those of the constructor.
-  /// @throws DataError  for a data set that is not in every file, of another rank or without a channel that
-  /// is asked for, or whose images differ in number or extents from those of the variables before.
+  /// @throws DataError  for a data set that is not in every file, of another rank, in several units or
+  /// without a channel that is asked for, or whose images differ in number or extents from those of the
+  /// variables before.
   std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
   /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
   void end_selection();
@@ -117,6 +118,7 @@ class ImageFiles {
   /// The dims of a data set; without "channel" where it has one dim less.
   std::vector<ImageDim> dims_of(int file, const FileVariable& variable) const;
   std::vector<Image> images_of(const Variable& variable) const;
+  void check_units(const Variable& variable) const;
   std::int64_t channels_of(const Variable& variable) const;
 
   std::vector<ImageDim> dims_;

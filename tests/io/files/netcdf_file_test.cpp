@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/lower_case.h"
 #include "base/text.h"
+#include "files/coordinate_values.h"
 #include "files/grib.h"
 #include "files/hdf5_file.h"
 #include "io/fixtures.h"
@@ -113,6 +114,40 @@ TEST(NetcdfFile, SignedIntegersMayStandForUnsignedOnes) {
               read_of("other");
             }).find("its attribute _Unsigned is \"perhaps\", not true or false"),
             std::string::npos);
+}
+
+/// As xarray 2026.9 decodes the same files: in single precision with factors of single precision, but 32 bits
+/// with an offset.
+TEST(NetcdfFile, CoordinatesAreThoseThatReadersUnpack) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/packed.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int x = file.dimension("x", 3);
+    const std::vector<int> variables = {
+        file.variable("short", NC_SHORT, {x}), file.variable("int", NC_INT, {x}),
+        file.variable("factor", NC_INT, {x}), file.variable("wide", NC_SHORT, {x})};
+    for (const int variable : variables)
+      file.number(variable, "scale_factor", variable == variables[3] ? NC_DOUBLE : NC_FLOAT, 5.6e-5);
+    for (const int variable : {variables[0], variables[1], variables[3]})
+      file.number(variable, "add_offset", NC_FLOAT, -0.101332);
+    file.end();
+    // NetCDF-C does not unpack: these are the stored numbers.
+    const std::vector<double> stored = {7, 1007, 2007};
+    for (const int variable : variables) file.put(variable, stored);
+  }
+  const auto file = open_variables(path, Dimensions::kByName);
+  const auto of = [&](const char* name) { return read_coordinate(*file, *file->find(name)); };
+  EXPECT_TRUE(of("short").single_precision);
+  EXPECT_EQ(of("short").values,
+            (std::vector{-0.10094000399112701, -0.044940002262592316, 0.011059999465942383}));
+  EXPECT_FALSE(of("int").single_precision);
+  EXPECT_EQ(of("int").values, file->read_all(*file->find("int")));
+  EXPECT_EQ(of("int").values[0], -0.10094000138269621);
+  EXPECT_TRUE(of("factor").single_precision);
+  EXPECT_EQ(of("factor").values,
+            (std::vector{0.0003920000162906945, 0.05639199912548065, 0.11239200085401535}));
+  EXPECT_FALSE(of("wide").single_precision);
 }
 
 TEST(NetcdfFile, ReadsHyperslabsAndCountsTheirBytes) {

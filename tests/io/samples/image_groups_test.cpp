@@ -3,7 +3,9 @@
 #include "base/text.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
+#include "samples/image_axes.h"
 #include "samples/image_files.h"
+#include "samples/image_pairs.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -112,6 +114,97 @@ TEST(ImageFiles, OfAVariableMayBeItsOwn) {
   });
   EXPECT_NE(fewer.find("differ in number"), std::string::npos) << fewer;
   EXPECT_NE(fewer.find("(1, the first one"), std::string::npos) << fewer;
+}
+
+/// Notations of one unit are one; another unit, or none beside one, is refused with both files.
+TEST(ImageFiles, OfAVariableHaveOneUnit) {
+  const testing::TemporaryFolder folder;
+  const auto written = [&](const std::string& name, const std::string& units) {
+    const std::string path = folder.path() + "/" + name;
+    testing::NetcdfWriter file(path);
+    const int y = file.dimension("y", 2), x = file.dimension("x", 3);
+    file.text(file.variable("rad", NC_FLOAT, {y, x}), "units", units);
+    return path;
+  };
+  const std::string a = written("a.nc", "W m-2"), b = written("b.nc", "W m**-2"),
+                    c = written("c.nc", "mW m-2"), d = written("d.nc", "");
+  const std::vector<ImageDim> dims = {ImageDim::kHeight, ImageDim::kWidth};
+  EXPECT_EQ(ImageFiles({a, b}, dims).select({"rad", {}}).size(), 1U);
+  const auto refusal = [&](const std::vector<std::string>& paths) {
+    return message_of<DataError>([&] { ImageFiles(paths, dims).select({"rad", {}}); });
+  };
+  EXPECT_NE(refusal({a, b, c}).find("rad is in \"W m-2\" in " + a + " and in \"mW m-2\" in " + c),
+            std::string::npos)
+      << refusal({a, b, c});
+  EXPECT_NE(refusal({a, d}).find("and in \"\" in " + d), std::string::npos) << refusal({a, d});
+}
+
+/// Images of 2 × 3 × 3 points at these times and latitudes, longitudes 0 to 2.
+std::string write_placed(const testing::TemporaryFolder& folder, const std::string& name,
+                         const std::vector<double>& days, const std::vector<double>& latitudes,
+                         bool turned = false) {
+  const std::string path = folder.path() + "/" + name;
+  testing::NetcdfWriter file(path);
+  const int time = file.dimension("time", 2), y = file.dimension("lat", 3), x = file.dimension("lon", 3);
+  const int at = file.variable("time", NC_DOUBLE, {time}), north = file.variable("lat", NC_DOUBLE, {y}),
+            east = file.variable("lon", NC_DOUBLE, {x});
+  file.text(at, "units", "days since 2001-01-01");
+  file.text(north, "units", "degrees_north");
+  file.text(east, "units", "degrees_east");
+  file.variable("image", NC_FLOAT, {time, turned ? x : y, turned ? y : x});
+  file.end();
+  file.put(at, days);
+  file.put(north, latitudes);
+  file.put(east, std::vector<double>{0, 1, 2});
+  return path;
+}
+
+/// Latitudes that run the other way, other times and dims in another order; rounded ones are the same.
+TEST(ImagePairs, WhoseCoordinatesContradictAreSaid) {
+  const testing::TemporaryFolder folder;
+  const std::string low = write_placed(folder, "low.nc", {0, 1}, {40, 41, 42});
+  const auto warning_with = [&](const std::string& other) {
+    ImageFiles files({low}, {ImageDim::kSample, ImageDim::kHeight, ImageDim::kWidth});
+    files.select({"low", {}, "image", {}});
+    files.select({"high", {}, "image", {}}, {other});
+    const std::vector<std::string> warnings = pairing_warnings(files, {"low", "high"});
+    EXPECT_LE(warnings.size(), 1U);
+    return warnings.empty() ? "" : warnings[0];
+  };
+  const std::string same = write_placed(folder, "same.nc", {0.2, 1.2}, {40.0000001, 41, 42}),
+                    down = write_placed(folder, "down.nc", {0, 1}, {42, 41, 40}),
+                    later = write_placed(folder, "later.nc", {0, 5}, {40, 41, 42}),
+                    turned = write_placed(folder, "turned.nc", {0, 1}, {40, 41, 42}, true);
+  const std::string start = "images and their points are paired in the order of the files, but ";
+  EXPECT_EQ(warning_with(same), "");
+  EXPECT_EQ(warning_with(down),
+            start + "lat of image in " + low + " is 40 to 42 and lat of image in " + down + " 42 to 40");
+  EXPECT_EQ(warning_with(later), start + "time of image in " + low +
+                                     " is 2001-01-02T00:00 and time of image in " + later +
+                                     " 2001-01-06T00:00 where they are paired");
+  EXPECT_EQ(warning_with(turned), start + "the dims of image in " + low +
+                                      " are time, lat, lon and those of image in " + turned +
+                                      " time, lon, lat");
+}
+
+/// Chosen entries of a dim, in any order, of coordinates that lie along it and along others.
+TEST(ImageAxes, MayBeOfSomeEntries) {
+  ImageAxes axes{{"band", "y"},
+                 {{"band", {"band"}, {3}, {3.9, 6.2, 10.8}, {}},
+                  {"place", {"y", "band"}, {2, 3}, {1, 2, 3, 4, 5, 6}, {}},
+                  {"y", {"y"}, {2}, {7, 8}, {}}},
+                 {},
+                 {},
+                 {}};
+  const ImageAxes some = chosen_along(axes, 0, {2, 0});
+  EXPECT_EQ(some.coordinates[0].values, (std::vector{10.8, 3.9}));
+  EXPECT_EQ(some.coordinates[1].values, (std::vector<double>{3, 1, 6, 4}));
+  EXPECT_EQ(some.coordinates[1].shape, (Shape{2, 2}));
+  EXPECT_EQ(some.coordinates[2].values, (std::vector<double>{7, 8}));
+  const ImageAxes rest = without_dimension(axes, 0);
+  EXPECT_EQ(rest.names, std::vector<std::string>{"y"});
+  ASSERT_EQ(rest.coordinates.size(), 1U);
+  EXPECT_EQ(rest.coordinates[0].name, "y");
 }
 
 TEST(ImageFiles, AreBroughtToACommonSpacing) {
