@@ -192,7 +192,7 @@ std::optional<std::string> FileSet::changes_in(const Field& field) {
 
 namespace {
 
-/// Of a region, or of a grid that runs the other way than in the file, the coordinates are the grid's own.
+/// Of a region, or of a grid that runs the other way than in the file, the limits of cells are left out.
 CoordinateDescription on_grid(CoordinateDescription coordinate, std::vector<double> values) {
   if (coordinate.values == values) return coordinate;
   coordinate.values = std::move(values);
@@ -248,14 +248,13 @@ FieldDescription FileSet::describe(const Field& field) {
   return result;
 }
 
-/// Axes of a projection are numbered in the grid, and as their file has them in files that are written.
+/// The file's own values of the points of the grid, which counts longitudes without jumps, and the rows and
+/// columns of a projection by their numbers.
 CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& file,
                                                     std::size_t axis) const {
   const int d = axis == 0 ? part.axes.latitude : part.axes.longitude;
   const std::string& name = dimension(*part.variable, d);
   CoordinateDescription coordinate = file.describe(name);
-  const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
-  if (!part.axes.projected) return on_grid(std::move(coordinate), of_grid);
   if (coordinate.values.empty()) return coordinate;
   if (std::ssize(coordinate.values) != part.variable->shape[d]) {
     throw DataError(concat("the coordinate ", name, " of ", file.file().path(), " has ",
@@ -263,7 +262,7 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
                            part.variable->shape[d], " along it"));
   }
   const AxisMap& points = axis == 0 ? *part.rows : *part.columns;
-  std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
+  std::vector<double> values = values_at(points, coordinate.values, std::ssize(grid_.axes[axis].coordinates));
   return on_grid(std::move(coordinate), std::move(values));
 }
 

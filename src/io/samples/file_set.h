@@ -50,8 +50,8 @@ struct FieldDescription {
   /// Attributes of its variable that say what it is: units, long_name, standard_name, cell_methods, …
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<double>> numbers;
-  /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
-  /// are the file's own.
+  /// Of the grid's rows and columns, latitude and longitude or those of a projection, as the file has them at
+  /// these points; cell limits where they are those of the whole file.
   CoordinateDescription rows, columns;
   /// All levels of the first file that has the field's, which may be the one of a scalar coordinate; of
   /// channels those that were selected.
