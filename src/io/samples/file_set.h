@@ -101,6 +101,10 @@ class FileSet {
   /// That was selected.
   const RegionOptions& region() const { return selection_.region; }
 
+  /// Variables that are series of numbers in time without places, `co2(time)`, sorted by name: not times
+  /// themselves, nor those between the start of a forecast and its state.
+  std::vector<std::string> series_in_time();
+
   /// Makes a field readable. Of a constant field (`has_time` false) the first state found is taken, for data
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there
   /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
