@@ -3,6 +3,7 @@
 #include <numbers>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -10,6 +11,7 @@
 #include "predict/fourier.h"
 #include "report/figures.h"
 #include "report/svg.h"
+#include "samples/axis_map.h"
 #include "samples/calendar.h"
 #include "samples/time_axis.h"
 
@@ -249,7 +251,10 @@ PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
                      (name.starts_with("lat") || rows->text("standard_name") == "latitude" ||
                       rows->text("units").starts_with("degree")),
                  false, coordinates(rank - 2), coordinates(rank - 1)};
-  if (grid.geographic) grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  if (grid.geographic) {
+    grid.columns = without_jumps(std::move(grid.columns));  // forecasts have them as their input does
+    grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  }
   return grid;
 }
 

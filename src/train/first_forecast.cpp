@@ -57,6 +57,14 @@ bool has_places(FileSet& files, std::vector<std::string>& notices) {
   }
 }
 
+/// The first of many names, which stand in a comment.
+std::string some_of(std::vector<std::string> names) {
+  constexpr std::size_t kMost = 8;
+  const std::size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
+  return concat(join(names, ", "), more == 0 ? "" : concat(" and ", more, " more"));
+}
+
 /// With more digits than concat() writes.
 std::string degrees(double value) {
   char text[32];
@@ -116,6 +124,8 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
     data.say(concat("left out, for they are the same everywhere: ", join(fields.flat, ", ")));
   if (!fields.constant.empty())
     data.add("static", quoted_list(fields.constant), "known and constant in time");
+  if (const std::vector<std::string> series = files.series_in_time(); !series.empty())
+    data.say(concat("series in time, which data.forcing_variables takes: ", some_of(series)));
   if (!forcings.empty()) data.add("forcings", quoted_list(forcings), "known of every place and time");
   if (member.all) {
     data.add("member", quoted("all"),

@@ -374,10 +374,15 @@ TEST_F(InitTest, LooksAtTheWholeGridAndAllOfTheDay) {
     file.field("lsm", [](auto /*t*/, auto i, auto j) { return wave(0, i, j); });
     file.field("nothing", [](auto...) { return 0.0; });
     file.field("absent", [](auto...) { return kMissing; });
+    const int co2 = file.file().variable("co2", NC_DOUBLE, {file.dimension("time")}),
+              valid = file.file().variable("valid_time", NC_DOUBLE, {file.dimension("time")});
+    file.file().text(valid, "units", "hours since 2020-01-01");
+    file.file().put(co2, FieldFile::steps(41, 410, 0.1));
+    file.file().put(valid, FieldFile::steps(41, 0, 6));
   }
   expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.3");
   expect_text({R"("variables": ["late", "light", "sd", "tos"])", R"("static": ["lsm"])",
-               "the same everywhere: nothing"});
+               "the same everywhere: nothing", "series in time, which data.forcing_variables takes: co2\n"});
   expect_warnings(
       {"warning: lsm does not change at the ", "it is taken as constant (data.static); name it in ",
        "warning: nothing does not change at the ", "is the same everywhere: it is left out; ",

@@ -192,25 +192,13 @@ std::optional<std::string> FileSet::changes_in(const Field& field) {
 
 namespace {
 
-/// Of a region, or of a grid that runs the other way than in the file, the coordinates are the grid's own.
+/// Of a region, or of a grid that runs the other way than in the file, the limits of cells are left out.
 CoordinateDescription on_grid(CoordinateDescription coordinate, std::vector<double> values) {
   if (coordinate.values == values) return coordinate;
   coordinate.values = std::move(values);
   coordinate.bounds_name.clear();
   coordinate.bounds.clear();
   return coordinate;
-}
-
-/// The values of a grid's axis, where they are those of the file as readers unpack them.
-/// @param known, unpacked  of the same points of the file, in double and as readers unpack them.
-std::vector<double> as_unpacked(std::vector<double> values, const std::vector<double>& known,
-                                const std::vector<double>& unpacked) {
-  if (known == unpacked || known.size() != unpacked.size()) return values;
-  for (double& value : values) {
-    const auto found = std::ranges::find(known, value);
-    if (found != known.end()) value = unpacked[static_cast<std::size_t>(found - known.begin())];
-  }
-  return values;
 }
 
 /// The values of a file's axis at the points of the grid.
@@ -260,17 +248,13 @@ FieldDescription FileSet::describe(const Field& field) {
   return result;
 }
 
-/// Axes of a projection are numbered in the grid, and as their file has them in files that are written.
+/// The file's own values of the points of the grid, which counts longitudes without jumps, and the rows and
+/// columns of a projection by their numbers.
 CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& file,
                                                     std::size_t axis) const {
   const int d = axis == 0 ? part.axes.latitude : part.axes.longitude;
   const std::string& name = dimension(*part.variable, d);
   CoordinateDescription coordinate = file.describe(name);
-  const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
-  if (!part.axes.projected) {
-    std::vector<double> values = as_unpacked(of_grid, file.coordinates(name), coordinate.values);
-    return on_grid(std::move(coordinate), std::move(values));
-  }
   if (coordinate.values.empty()) return coordinate;
   if (std::ssize(coordinate.values) != part.variable->shape[d]) {
     throw DataError(concat("the coordinate ", name, " of ", file.file().path(), " has ",
@@ -278,7 +262,7 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
                            part.variable->shape[d], " along it"));
   }
   const AxisMap& points = axis == 0 ? *part.rows : *part.columns;
-  std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
+  std::vector<double> values = values_at(points, coordinate.values, std::ssize(grid_.axes[axis].coordinates));
   return on_grid(std::move(coordinate), std::move(values));
 }
 

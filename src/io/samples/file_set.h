@@ -51,8 +51,8 @@ struct FieldDescription {
   /// Attributes of its variable that say what it is: units, long_name, standard_name, cell_methods, …
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<double>> numbers;
-  /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
-  /// are the file's own.
+  /// Of the grid's rows and columns, latitude and longitude or those of a projection, as the file has them at
+  /// these points; cell limits where they are those of the whole file.
   CoordinateDescription rows, columns;
   /// All levels of the first file that has the field's, which may be the one of a scalar coordinate; of
   /// channels those that were selected.
@@ -101,6 +101,10 @@ class FileSet {
   std::optional<RegionOptions> region_across_gap();
   /// That was selected.
   const RegionOptions& region() const { return selection_.region; }
+
+  /// Variables that are series of numbers in time without places, `co2(time)`, sorted by name: not times
+  /// themselves, nor those between the start of a forecast and its state.
+  std::vector<std::string> series_in_time();
 
   /// Makes a field readable. Of a constant field (`has_time` false) the first state found is taken, for data
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there

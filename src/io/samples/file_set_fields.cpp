@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/coordinate_units.h"
 #include "samples/file_set.h"
 #include "samples/units.h"
 
@@ -69,6 +70,21 @@ std::vector<VariableSummary> FileSet::catalogue() {
     result.push_back(std::move(summary));
   }
   return result;
+}
+
+std::vector<std::string> FileSet::series_in_time() {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> names;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const DataFile& file = use(f);
+    for (const FileVariable& variable : file.file().variables()) {
+      if (!variable.numeric() || variable.shape.rank() != 1 || file.axes(variable).time < 0) continue;
+      const bool times = variable.name == dimension(variable, 0) || counts_since(variable.text("units")) ||
+                         variable.text("standard_name") == "forecast_period";
+      if (!times) names.insert(variable.name);
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform) {

@@ -182,6 +182,7 @@ TEST(Conventions, AreasMayCrossTheDateline) {
   FileSet files({path});
   files.select(kT2m, true);
   EXPECT_EQ(files.grid().axes[1].coordinates, range(165, 5, 6));
+  EXPECT_EQ(files.describe(kT2m).columns.values, across) << "forecasts have them as the file does";
   EXPECT_FALSE(files.grid().periodic);
   expect_formula(files, kT2m, 0);
 }
