@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "files/field_attributes.h"
 
 namespace jigsaw::inline predict {
 
@@ -67,12 +68,6 @@ void order_levels(std::vector<FieldLevel>& levels, const std::vector<FieldDescri
   } else {
     std::ranges::sort(levels, {}, &FieldLevel::value);
   }
-}
-
-/// Whether an attribute of a grid mapping is not of the variable's own storage: that is another one here,
-/// whose value says nothing, and names that begin with _ are the library's.
-bool says_mapping(const std::string& attribute) {
-  return !attribute.starts_with('_') && attribute != "missing_value";
 }
 
 /// As a variable of its own it says its level in words.

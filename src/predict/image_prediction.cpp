@@ -90,15 +90,16 @@ class OutputImages {
   }
 
  private:
-  /// Where the input variable stands whose dims a result has: its own, or the first one.
+  /// The input variable whose dims a result has: its own, or the first one, beside whose samples all
+  /// results stand.
   ImageSource source_of(std::int64_t image, const Result& result) const {
     return data_.files().source(result.of_input ? result.variable : input_, image);
   }
   /// The dims of what is written of an image, and the name of the data set.
   std::vector<ImageDim> dims_of(const ImageSource& source, const Result& result) const;
   std::string name_of(const ImageSource& source, const Result& result) const;
-  /// @param source  source_of() the result.
-  OutputImage describe(const std::string& name_in_file, const ImageSource& source, const Result& result);
+  /// @param first  of the first input. @param source  source_of() the result.
+  OutputImage describe(const ImageSource& first, const ImageSource& source, const Result& result);
   ImageAxes axes_of(const ImageSource& source, const Result& result);
 
   const ImageData& data_;
@@ -134,7 +135,7 @@ OutputImages::OutputImages(const ImageData& data, const std::vector<Result>& res
     for (const Result& result : results) {
       const std::string name = name_of(source, result);
       if (!sets_.emplace(name, images.size()).second) continue;
-      images.push_back(describe(name, source_of(image, result), result));
+      images.push_back(describe(source, source_of(image, result), result));
     }
   }
   file_ = create_image_output(format_, output.temporary(), images, attributes, like, axes_.all());
@@ -173,7 +174,10 @@ ImageAxes OutputImages::axes_of(const ImageSource& source, const Result& result)
     if (!read_axes_.contains(key)) read_axes_[key] = read_image_axes(source.path, source.data_set);
     axes = read_axes_.at(key);
   }
-  if (axes.names.empty()) axes.names = source.names;
+  if (axes.names.empty() && !source.names.empty()) {
+    axes.names = source.names;
+    axes.extents.assign(source.stored.begin(), source.stored.end());
+  }
   if (axes.names.empty()) return axes;
   const auto channel = std::ranges::find(source.dims, ImageDim::kChannel);
   const auto at = static_cast<std::size_t>(channel - source.dims.begin());
@@ -185,9 +189,16 @@ ImageAxes OutputImages::axes_of(const ImageSource& source, const Result& result)
   return axes_.add(std::move(axes));
 }
 
-OutputImage OutputImages::describe(const std::string& name_in_file, const ImageSource& source,
+/// How many samples the data set of an image holds. @param otherwise  where it has no dim of samples.
+std::int64_t samples_of(const ImageSource& source, std::int64_t otherwise) {
+  const auto found = std::ranges::find(source.dims, ImageDim::kSample);
+  return found == source.dims.end() ? otherwise
+                                    : source.stored[static_cast<int>(found - source.dims.begin())];
+}
+
+OutputImage OutputImages::describe(const ImageSource& first, const ImageSource& source,
                                    const Result& result) {
-  OutputImage image{name_in_file, result.type, {}, {}, {}, {}};
+  OutputImage image{name_of(first, result), result.type, {}, {}, {}, {}};
   std::vector<double> spacing;
   const std::vector<ImageDim> space = data_.options().space();
   const ImageAxes axes = axes_of(source, result);
@@ -205,7 +216,7 @@ OutputImage OutputImages::describe(const std::string& name_in_file, const ImageS
     const auto axis = static_cast<std::size_t>(std::find(space.begin(), space.end(), dim) - space.begin());
     image.shape.append(dim == ImageDim::kChannel ? result.count
                        : is_spatial(dim)         ? source.extents[static_cast<int>(axis)]
-                                                 : source.stored[static_cast<int>(at)]);
+                                                 : samples_of(first, source.stored[static_cast<int>(at)]));
     if (axis < source.spacing.size()) spacing.push_back(source.spacing[axis]);
   }
   if (data_.options().task == Task::kDenoise) {
@@ -233,7 +244,7 @@ void OutputImages::write(std::int64_t image, const Part& part) {
     for (const ImageDim dim : dims_of(source, result)) {
       const auto axis = static_cast<int>(std::find(space.begin(), space.end(), dim) - space.begin());
       const bool spatial = is_spatial(dim), channel = dim == ImageDim::kChannel;
-      box.begin.append(spatial ? part.box.begin[axis] : channel ? 0 : source.sample);
+      box.begin.append(spatial ? part.box.begin[axis] : channel ? 0 : first.sample);
       box.extent.append(spatial ? part.box.extent[axis] : channel ? result.count : 1);
       steps.push_back(spatial ? strides[axis] * numbers : channel ? 1 : 0);
     }

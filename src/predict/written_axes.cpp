@@ -27,15 +27,17 @@ bool same_values(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-std::string WrittenAxes::add_dimension(const std::string& name, const std::vector<double>& values,
+std::string WrittenAxes::add_dimension(const std::string& name, std::int64_t extent,
+                                       const std::vector<double>& values,
                                        const std::vector<std::string>& others) {
   const std::string written = first_name(name, [&](const std::string& candidate) {
     if (std::ranges::find(others, candidate) != others.end()) return false;
     const auto known = std::ranges::find(dimensions_, candidate, &Dimension::name);
-    return known != dimensions_.end() ? same_values(known->values, values) : !is_coordinate(candidate);
+    if (known == dimensions_.end()) return !is_coordinate(candidate);
+    return known->extent == extent && same_values(known->values, values);
   });
   if (std::ranges::find(dimensions_, written, &Dimension::name) == dimensions_.end())
-    dimensions_.push_back({written, values});
+    dimensions_.push_back({written, extent, values});
   return written;
 }
 
@@ -62,10 +64,11 @@ void WrittenAxes::add_coordinate(OutputCoordinate& coordinate) {
 ImageAxes WrittenAxes::add(ImageAxes axes) {
   std::map<std::string, std::string> written;
   std::vector<std::string> names;
-  for (const std::string& name : axes.names) {
+  for (std::size_t i = 0; i < axes.names.size(); ++i) {
+    const std::string& name = axes.names[i];
     const OutputCoordinate* coordinate = axes.along(name);
-    names.push_back(
-        add_dimension(name, coordinate == nullptr ? std::vector<double>() : coordinate->values, names));
+    names.push_back(add_dimension(name, axes.extents.at(i),
+                                  coordinate == nullptr ? std::vector<double>() : coordinate->values, names));
     written[name] = names.back();
   }
   axes.names = names;

@@ -20,9 +20,10 @@ class WrittenAxes {
  private:
   struct Dimension {
     std::string name;
+    std::int64_t extent = 0;
     std::vector<double> values;  ///< of its coordinate, if it has one
   };
-  std::string add_dimension(const std::string& name, const std::vector<double>& values,
+  std::string add_dimension(const std::string& name, std::int64_t extent, const std::vector<double>& values,
                             const std::vector<std::string>& others);
   void add_coordinate(OutputCoordinate& coordinate);
   bool is_coordinate(const std::string& name) const;

@@ -29,8 +29,9 @@ std::string refusal_of(const VariableFile& file, const FileVariable& variable) {
   return "";
 }
 
-bool is_in_time(const FieldAxes& axes) {
-  return axes.horizontal() && axes.time >= 0;
+bool is_in_time(const DataFile& file, const FileVariable& variable) {
+  const FieldAxes axes = file.axes(variable);
+  return axes.horizontal() && file.times_of(variable, axes);
 }
 
 bool looks_like_field(const FileVariable& variable) {
@@ -70,7 +71,7 @@ bool has_fields_in_time(const std::string& path) {
   try {
     const DataFile file = open_by_name(path);
     return std::ranges::any_of(file.file().variables(), [&](const FileVariable& variable) {
-      return variable.numeric() && is_in_time(file.axes(variable));
+      return variable.numeric() && is_in_time(file, variable);
     });
   } catch (const DataError&) {
     return false;
@@ -81,7 +82,7 @@ std::string refusal_of_field(const std::string& path) {
   const DataFile file = open_by_name(path);
   const auto& variables = file.file().variables();
   const auto found = std::ranges::find_if(variables, [&](const FileVariable& variable) {
-    return !variable.fault.empty() && is_in_time(file.axes(variable));
+    return !variable.fault.empty() && is_in_time(file, variable);
   });
   return found == variables.end() ? "" : refusal_of(file.file(), *found);
 }

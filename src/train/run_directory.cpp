@@ -51,17 +51,18 @@ void check_lock(const std::string& path) {
 }
 
 /// Where SLURM has started a job again, processes of the start before may outlive it, on a node that failed
-/// or in a system call that hangs: they are waited for. @return  false, with errno, where it is not taken.
+/// or in a system call that hangs: they are waited for. Others wait for no more than a
+/// look of `check`. @return  false, with errno, where it is not taken.
 bool lock_in_time(int lock, Log& log) {
-  constexpr std::chrono::seconds kMost{120}, kBetween{1};
   const char* const restarts = std::getenv("SLURM_RESTART_COUNT");
   const bool again = restarts != nullptr && std::atoi(restarts) > 0;
+  const std::chrono::milliseconds most{again ? 120'000 : 500}, between{again ? 1000 : 100};
   const auto begun = std::chrono::steady_clock::now();
   for (bool told = false; ::flock(lock, LOCK_EX | LOCK_NB) != 0; told = true) {
-    if (errno != EWOULDBLOCK || !again || std::chrono::steady_clock::now() - begun > kMost) return false;
-    if (!told) log.info("waiting for the start before, which still holds the run directory");
+    if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() - begun > most) return false;
+    if (again && !told) log.info("waiting for the start before, which still holds the run directory");
     beat();
-    std::this_thread::sleep_for(kBetween);
+    std::this_thread::sleep_for(between);
   }
   return true;
 }

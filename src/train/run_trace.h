@@ -43,8 +43,7 @@ class RunTrace {
  public:
   /// Collective.
   /// @throws ConfigError  when the file cannot be written, is no earlier trace or one of the run's own, or
-  /// the steps
-  ///                       are none.
+  ///                      the steps are none.
   RunTrace(const TraceOptions& options, Communicator& world);
 
   /// The run begins with this step. Collective.

@@ -10,6 +10,7 @@ namespace written_axes_test {
 ImageAxes of_group(const std::string& group, const std::vector<double>& rows, double time) {
   ImageAxes axes;
   axes.names = {group + "/y", group + "/x"};
+  axes.extents = {2, 3};
   axes.coordinates = {{group + "/y", {group + "/y"}, {2}, rows, {}}, {group + "/t", {}, {}, {time}, {}}};
   return axes;
 }
@@ -32,14 +33,21 @@ TEST(WrittenAxes, ShareNamesWhereTheirValuesAreTheSame) {
   // Of one data set no two dims have one name, nor do other entries along one dim.
   ImageAxes square;
   square.names = {"a/y", "d/y"};
+  square.extents = {2, 2};
   square.coordinates = {{"a/y", {"a/y"}, {2}, {1, 2}, {}}, {"d/y", {"d/y"}, {2}, {1, 2}, {}}};
   EXPECT_EQ(written.add(square).names, (Names{"y", "d_y"}));
   ImageAxes band;
   band.names = {"band"};
+  band.extents = {1};
   band.coordinates = {{"band", {"band"}, {1}, {3.9}, {}}};
   EXPECT_EQ(written.add(band).names, Names{"band"});
   band.coordinates[0].values = {6.2};
   EXPECT_EQ(written.add(band).names, Names{"band_2"});
+  // Without coordinates extents tell dims apart.
+  ImageAxes longer;
+  longer.names = {"e/x"};
+  longer.extents = {4};
+  EXPECT_EQ(written.add(longer).names, Names{"e_x"});
 }
 
 }  // namespace written_axes_test

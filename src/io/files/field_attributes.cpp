@@ -42,4 +42,8 @@ bool is_of_field(const std::string& attribute) {
   return !attribute.starts_with("GRIB_") || among(kOfGrib, attribute);
 }
 
+bool says_mapping(const std::string& attribute) {
+  return !attribute.starts_with('_') && attribute != "missing_value";
+}
+
 }  // namespace jigsaw::inline files

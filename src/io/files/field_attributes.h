@@ -11,5 +11,8 @@ inline constexpr std::size_t kMostFieldAttributes = 64;
 /// too: not how its numbers are packed, stored or limited, which other variables of its file belong to it, or
 /// how a GRIB message was laid out. False also for a name that NetCDF does not take.
 bool is_of_field(const std::string& attribute);
+/// Whether an attribute of a grid mapping is not of that variable's own storage: its value says nothing.
+/// Names that begin with _ are the library's.
+bool says_mapping(const std::string& attribute);
 
 }  // namespace jigsaw::inline files

@@ -108,10 +108,17 @@ bool counts_time(const FileVariable& variable) {
          variable.shape.count() <= kMostDescribed && counts_since(variable.text("units"));
 }
 
-/// What a scalar coordinate says of all fields of a file: time, level, member of an ensemble.
+/// What a scalar coordinate says of fields of a file: time, level, member of an ensemble.
 bool is_scalar_coordinate(const FileVariable& variable) {
-  return variable.shape.rank() == 0 &&
-         (!variable.text("units").empty() || !variable.text("standard_name").empty());
+  static constexpr std::array<std::string_view, 13> kNames = {
+      "level",  "plev",   "lev",    "pressure_level", "isobaricInhPa", "depth",   "deptht",
+      "number", "height", "olevel", "realization",    "member",        "ensemble"};
+  if (variable.shape.rank() != 0) return false;
+  if (counts_since(variable.text("units"))) return true;
+  for (const char* attribute : {"standard_name", "axis", "positive"})
+    if (!variable.text(attribute).empty()) return true;
+  const std::string_view name = variable.name;
+  return std::ranges::find(kNames, name.substr(name.rfind('/') + 1)) != kNames.end();
 }
 
 /// Dates that WRF has in place of a coordinate, by characters.
@@ -284,10 +291,10 @@ std::map<std::string, UndeclaredValues> VariableFile::undeclared() const {
 
 const std::vector<std::string>& VariableFile::attributes() {
   static const std::vector<std::string> names = {
-      "units",      "calendar",        "standard_name", "long_name",     "axis",
-      "positive",   "scale_factor",    "add_offset",    "missing_value", "valid_range",
-      "_FillValue", "valid_min",       "valid_max",     "_Unsigned",     "bounds",
-      "spacing",    "element_size_um", "affine",        "grid_mapping",  "grid_mapping_name"};
+      "units",        "calendar",     "standard_name",    "long_name",   "axis",       "positive",
+      "scale_factor", "add_offset",   "missing_value",    "valid_range", "_FillValue", "valid_min",
+      "valid_max",    "_Unsigned",    "bounds",           "coordinates", "spacing",    "element_size_um",
+      "affine",       "grid_mapping", "grid_mapping_name"};
   return names;
 }
 

@@ -256,7 +256,17 @@ const FileVariable* DataFile::scalar_level(const FileVariable& variable) const {
     if (found != nullptr) return nullptr;
     found = &candidate;
   }
-  return found;
+  return found == nullptr || belongs_to(*found, variable) ? found : nullptr;
+}
+
+/// Whether a scalar coordinate is one of this variable: where any names it in its `coordinates` (CF, section
+/// 5), of those alone that do.
+bool DataFile::belongs_to(const FileVariable& scalar, const FileVariable& variable) const {
+  const auto names_it = [&](const FileVariable& one) {
+    const std::vector<std::string> named = split(one.text("coordinates"), ' ');
+    return std::ranges::find(named, last_part(scalar.name)) != named.end();
+  };
+  return names_it(variable) || std::ranges::none_of(file_->variables(), names_it);
 }
 
 std::optional<double> DataFile::level_of(const FileVariable& variable) {

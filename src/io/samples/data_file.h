@@ -124,6 +124,7 @@ class DataFile {
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable* valid_times_along(const std::string& dimension) const;
   const FileVariable* scalar_time() const;
+  bool belongs_to(const FileVariable& scalar, const FileVariable& variable) const;
   const FileVariable& require_times(const std::string& dimension) const;
   std::vector<double> numbers(const FileVariable& variable);
   void require_degrees(const FileVariable& variable) const;

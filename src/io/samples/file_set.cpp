@@ -262,7 +262,11 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
                            part.variable->shape[d], " along it"));
   }
   const AxisMap& points = axis == 0 ? *part.rows : *part.columns;
-  std::vector<double> values = values_at(points, coordinate.values, std::ssize(grid_.axes[axis].coordinates));
+  const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
+  std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
+  // A whole circle can always be written without a jump.
+  const bool jumps = !std::ranges::is_sorted(values) && !std::ranges::is_sorted(values, std::greater());
+  if (grid_.periodic && axis == 1 && jumps) values = of_grid;
   return on_grid(std::move(coordinate), std::move(values));
 }
 

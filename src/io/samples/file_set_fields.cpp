@@ -51,7 +51,12 @@ std::vector<VariableSummary> FileSet::catalogue() {
         } catch (const DataError& error) {
           summary.fault = error.what();
         }
-        if (const auto times = file.times_of(variable, axes)) append(summary.times, file.times(*times));
+        try {
+          if (const auto times = file.times_of(variable, axes)) append(summary.times, file.times(*times));
+        } catch (const DataError&) {
+          if (axes.time >= 0) throw;
+          // A scalar of no use is no time.
+        }
       }
     }
   }

@@ -195,7 +195,7 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
   std::vector<double> columns = region.longitude.empty()
                                     ? (projected ? longitudes : without_jumps(longitudes))
                                     : longitudes_within(longitudes, region.longitude[0], region.longitude[1]);
-  if (selection_.like && !projected) {
+  if (selection_.like && selection_.like->corners.empty() && !projected) {
     rows = latitudes_like(std::move(rows), selection_.like->rows);
     columns = longitudes_like(std::move(columns), selection_.like->columns);
   }

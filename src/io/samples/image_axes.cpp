@@ -62,12 +62,6 @@ const FileVariable* find_from(const VariableFile& file, const FileVariable& data
   }
 }
 
-/// Whether an attribute of a grid mapping is not of that variable's own storage; names that begin with _ are
-/// the library's.
-bool says_mapping(const std::string& attribute) {
-  return !attribute.starts_with('_') && attribute != "missing_value";
-}
-
 std::optional<OutputCoordinate> mapping_of(const VariableFile& file, const FileVariable& data) {
   // "crs", or "crs: x y" beside others.
   const std::string named = data.text("grid_mapping");
@@ -106,6 +100,7 @@ ImageAxes read_image_axes(const std::string& path, const std::string& data_set, 
                             [](const std::string& name) { return name.starts_with(kUnnamed); }))
       return axes;
     axes.names = data->dimensions;
+    axes.extents.assign(data->shape.begin(), data->shape.end());
     axes.mapping = mapping_of(*file, *data);
     add_attributes(*data, axes);
     for (const FileVariable& variable : file->variables()) {
@@ -143,6 +138,7 @@ std::vector<double> taken(const std::vector<double>& values, const Shape& shape,
 
 ImageAxes chosen_along(ImageAxes axes, std::size_t dimension, const std::vector<std::int64_t>& entries) {
   const std::string& name = axes.names.at(dimension);
+  axes.extents.at(dimension) = std::ssize(entries);
   for (OutputCoordinate& coordinate : axes.coordinates) {
     const auto found = std::ranges::find(coordinate.dimensions, name);
     if (found == coordinate.dimensions.end()) continue;
@@ -158,6 +154,7 @@ ImageAxes without_dimension(ImageAxes axes, std::size_t dimension) {
   std::erase_if(axes.coordinates,
                 [&](const OutputCoordinate& coordinate) { return contains(coordinate.dimensions, name); });
   axes.names.erase(axes.names.begin() + static_cast<std::ptrdiff_t>(dimension));
+  axes.extents.erase(axes.extents.begin() + static_cast<std::ptrdiff_t>(dimension));
   return axes;
 }
 

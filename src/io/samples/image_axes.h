@@ -14,7 +14,8 @@ namespace jigsaw::inline samples {
 /// What stands along the dims of a data set of images, all names with their groups, and what the data set
 /// says of itself.
 struct ImageAxes {
-  std::vector<std::string> names;  ///< of all its dims; none where the file does not name them
+  std::vector<std::string> names;     ///< of all its dims; none where the file does not name them
+  std::vector<std::int64_t> extents;  ///< of those that have names
   /// Those that bear the name of a dim; latitudes and longitudes that have some of its dims; and times along
   /// one dim or none: in physical units, as read_coordinate() gives them.
   std::vector<OutputCoordinate> coordinates;

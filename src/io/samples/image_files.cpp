@@ -235,16 +235,18 @@ std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) c
 }
 
 void ImageFiles::check_units(const Variable& variable) const {
-  const Image& first = variable.images.front();
-  const FileVariable& one = find(first.file, variable.data_set, first.group);
-  const std::string units = one.text("units");
+  const Image* first = nullptr;  // that says its unit
   for (const Image& image : variable.images) {
     if (image.sample > 0) continue;
     const FileVariable& found = find(image.file, variable.data_set, image.group);
     const std::string other = found.text("units");
+    if (other.empty()) continue;
+    if (first == nullptr) first = &image;
+    const FileVariable& one = find(first->file, variable.data_set, first->group);
+    const std::string units = one.text("units");
     if (same_unit(other, units)) continue;
     const auto path = [&](const Image& of) { return files_[static_cast<std::size_t>(of.file)]->path(); };
-    throw DataError(concat(one.name, " is in \"", printable(units.substr(0, 60)), "\" in ", path(first),
+    throw DataError(concat(one.name, " is in \"", printable(units.substr(0, 60)), "\" in ", path(*first),
                            " and ", found.name == one.name ? "" : concat(found.name, " "), "in \"",
                            printable(other.substr(0, 60)), "\" in ", path(image),
                            "; a variable must have one unit"));

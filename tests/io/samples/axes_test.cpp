@@ -372,6 +372,32 @@ TEST(Axes, TimesOfRowsMakeThemNoTimes) {
   EXPECT_TRUE(file.axes(*file.file().find("v")).projected);
 }
 
+/// CMIP's `height` is that of tas at 2 m and of uas at 10 m, and not of psl and orography beside them.
+TEST(Axes, AScalarLevelIsOfTheFieldsThatNameIt) {
+  const testing::TemporaryFolder folders[2];
+  std::vector<std::string> paths;
+  for (const int height : {2, 10}) {
+    paths.push_back(folders[height / 10].path() + "/v.nc");
+    NetcdfWriter file(paths.back());
+    const int rows = file.dimension("lat", 3), columns = file.dimension("lon", 4);
+    const int lat = file.variable("lat", NC_INT, {rows}), lon = file.variable("lon", NC_INT, {columns}),
+              at = file.variable("height", NC_DOUBLE, {});
+    file.text(at, "units", "m");
+    file.text(at, "axis", "Z");
+    file.text(file.variable(height == 2 ? "tas" : "uas", NC_DOUBLE, {rows, columns}), "coordinates",
+              "height");
+    file.variable("psl", NC_DOUBLE, {rows, columns});
+    file.end();
+    file.put(lat, {10, 0, -10});
+    file.put(lon, {0, 1, 2, 3});
+    file.put(at, std::vector<double>{static_cast<double>(height)});
+  }
+  FileSet files(paths);
+  for (const VariableSummary& summary : files.catalogue())
+    EXPECT_TRUE(summary.levels.empty()) << summary.name;
+  for (const char* name : {"tas", "uas", "psl"}) files.select({name, {}}, false);
+}
+
 TEST(Axes, AConstantFieldThatChangesIsSeen) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path() + "/v.nc";
