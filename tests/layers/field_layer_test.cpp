@@ -217,7 +217,7 @@ void expect_refused(const Json& layer, const FieldShape& field, const std::vecto
 TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
   const FieldShape field{{33, 49}, 6};
   expect_refused(conv({{"padding_mode", {"pole_cell", "circular"}}}), field,
-                 {"model.layers[0].padding_mode", "49", "odd", "50 columns"});
+                 {"model.layers[0].padding_mode", "49 columns here", "odd"});
   expect_refused(conv({{"padding_mode", "pole_cell"}}), {{32, 48}, 6},
                  {"padding_mode", "width", "replicate"});
   expect_refused(conv({{"kernel", {40, 3}}}), field, {"model.layers[0].kernel", "40", "35"});

@@ -290,11 +290,14 @@ std::map<std::string, UndeclaredValues> VariableFile::undeclared() const {
 }
 
 const std::vector<std::string>& VariableFile::attributes() {
-  static const std::vector<std::string> names = {
-      "units",        "calendar",     "standard_name",    "long_name",   "axis",       "positive",
-      "scale_factor", "add_offset",   "missing_value",    "valid_range", "_FillValue", "valid_min",
-      "valid_max",    "_Unsigned",    "bounds",           "coordinates", "spacing",    "element_size_um",
-      "affine",       "grid_mapping", "grid_mapping_name"};
+  static const std::vector<std::string> names = {"units",        "calendar",     "standard_name",
+                                                 "long_name",    "axis",         "positive",
+                                                 "scale_factor", "add_offset",   "missing_value",
+                                                 "valid_range",  "_FillValue",   "valid_min",
+                                                 "valid_max",    "_Unsigned",    "bounds",
+                                                 "coordinates",  "spacing",      "element_size_um",
+                                                 "affine",       "grid_mapping", "grid_mapping_name",
+                                                 "flag_values",  "flag_masks",   "flag_meanings"};
   return names;
 }
 
