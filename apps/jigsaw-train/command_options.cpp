@@ -1,19 +1,22 @@
 #include "command_options.h"
 
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <functional>
 #include <optional>
+
+#include "base/text.h"
 
 namespace jigsaw {
 
 namespace {
 
 /// Not CLI11's own, which shows the largest number that there is in full.
-CLI::Validator number_that(bool (*holds)(double), const std::string& is, const std::string& name) {
+CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& is,
+                           const std::string& name) {
   return {[holds, is](const std::string& text) {
             double number = 0;
             const bool good = CLI::detail::lexical_cast(text, number) && holds(number);
-            return good ? std::string() : "must be a number" + (is.empty() ? "" : " " + is) + ", not " + text;
+            return good ? std::string() : "must be a number " + is + ", not " + text;
           },
           name};
 }
@@ -35,8 +38,9 @@ CommandOption& CommandOption::within(int low, int high) {
 }
 
 CommandOption& CommandOption::within(double low, double high) {
-  option_->check(number_that([](double number) { return !std::isnan(number); }, "", "NUMBER"));
-  option_->check(CLI::Range(low, high));
+  const std::string range = concat(low, " to ", high);
+  option_->check(number_that([=](double number) { return low <= number && number <= high; }, "from " + range,
+                             concat("in [", range, "]")));
   return *this;
 }
 

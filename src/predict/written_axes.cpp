@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "files/file_variable.h"
 
 namespace jigsaw::inline predict {
 
@@ -12,7 +13,7 @@ namespace {
 /// The first of "x", "a_x", "a_x_2", … of "a/x" that can be taken.
 template <typename CanBeTaken>
 std::string first_name(const std::string& name, const CanBeTaken& can_be_taken) {
-  std::string candidate = name.substr(name.rfind('/') + 1), with_groups = name;
+  std::string candidate = without_groups(name), with_groups = name;
   if (can_be_taken(candidate)) return candidate;
   std::ranges::replace(with_groups, '/', '_');
   candidate = with_groups;

@@ -41,8 +41,7 @@ bool looks_like_field(const FileVariable& variable) {
       "plev",      "pressure_level", "south_north", "west_east", "bottom_top"};
   if (variable.shape.rank() < 2 || (!variable.numeric() && variable.fault.empty())) return false;
   const auto is_of_fields = [](const std::string& dimension) {
-    return std::ranges::find(kNames, std::string_view(dimension).substr(dimension.rfind('/') + 1)) !=
-           kNames.end();
+    return std::ranges::find(kNames, without_groups(dimension)) != kNames.end();
   };
   return std::ranges::any_of(variable.dimensions, is_of_fields) || !variable.text("standard_name").empty() ||
          !variable.text("grid_mapping").empty();

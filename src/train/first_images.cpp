@@ -111,7 +111,7 @@ void note_choice(const ImageSet& chosen, const std::string& key, const std::stri
       chosen.others.begin() + static_cast<std::ptrdiff_t>(std::min(chosen.others.size(), kMostNamed)));
   if (chosen.others.size() > kMostNamed)
     named.push_back(concat("and ", chosen.others.size() - kMostNamed, " more"));
-  const std::string own = chosen.name.substr(chosen.name.rfind('/') + 1);
+  const std::string own = without_groups(chosen.name);
   const bool in_groups = own != chosen.name && std::ranges::all_of(chosen.others, [&](const auto& other) {
                            return other.ends_with("/" + own);
                          });

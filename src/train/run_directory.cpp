@@ -52,7 +52,8 @@ void check_lock(const std::string& path) {
 
 /// Where SLURM has started a job again, processes of the start before may outlive it, on a node that failed
 /// or in a system call that hangs: they are waited for. Others wait for no more than a
-/// look of `check`. @return  false, with errno, where it is not taken.
+/// look of `check`.
+/// @return  false, with errno, where it is not taken.
 bool lock_in_time(int lock, Log& log) {
   const char* const restarts = std::getenv("SLURM_RESTART_COUNT");
   const bool again = restarts != nullptr && std::atoi(restarts) > 0;

@@ -350,6 +350,48 @@ TEST_F(ImagePredictions, OfGroupsKeepTimesBandsAndAttributes) {
   EXPECT_EQ(out->find("t")->shape.rank(), 0);
 }
 
+/// All stand beside the first variable's images, whichever files the others have.
+TEST_F(ImagePredictions, OfVariablesInFilesOfTheirOwnAreAllThere) {
+  const auto write = [&](const std::string& name, const char* variable, int first, int count) {
+    testing::NetcdfWriter file(folder_ / name);
+    const std::vector<int> dims = {file.dimension("n", static_cast<std::size_t>(count)),
+                                   file.dimension("y", 9), file.dimension("x", 10)};
+    const int at = file.variable(variable, NC_FLOAT, dims);
+    file.end();
+    std::vector<double> values;
+    for (int i = 90 * first; i < 90 * (first + count); ++i) values.push_back(std::sin(0.1 * i));
+    file.put(at, values);
+  };
+  write("a.nc", "a", 0, 3);
+  write("all.nc", "b", 4, 3);
+  Json several = Json::array();
+  for (int image = 0; image < 3; ++image) {
+    several.push_back(folder_ / ("b" + std::to_string(image) + ".nc"));
+    write("b" + std::to_string(image) + ".nc", "b", 4 + image, 1);
+  }
+  const auto predicted = [&](const std::string& name, const Json& files_of_b) {
+    Json data = denoising();
+    data["files"] = {folder_ / "a.nc"};
+    data["dims"] = {"sample", "height", "width"};
+    data["variables"] = {"a", {{"name", "b"}, {"files", files_of_b}}};
+    data["crop"] = {6, 5};
+    data["train"] = {{"sample", {0, 1}}};
+    data["valid"] = {{"sample", {2, 2}}};
+    train(name, config(data, {3, 5}));
+    predict(2, name, name + ".nc", "--set 'mesh={\"domain\":[1,2]}'");
+    Shape shape;
+    const std::vector<double> b = values(folder_ / (name + ".nc"), "b", &shape);
+    EXPECT_EQ(shape, (Shape{3, 9, 10}));
+    return b;
+  };
+  const std::vector<double> one = predicted("one", {folder_ / "all.nc"}), own = predicted("own", several);
+  EXPECT_LE(largest_difference(one, own), 2.4e-7);
+  for (int image = 0; image < 3; ++image) {
+    const auto first = own.begin() + 90 * image;
+    EXPECT_TRUE(std::any_of(first, first + 90, [](double value) { return std::abs(value) > 1e-3; })) << image;
+  }
+}
+
 /// Numbers of points brought from one distance to another, multilinearly: point i of the result lies at
 /// i · step of what is given; beyond the last point its own counts, and NaN does where `missing_spreads`,
 /// else those neighbours that are there. @param shape, wanted  [space…], two or three of it

@@ -33,6 +33,10 @@ TEST(Calibration, OfAGpuMeasuresFloat32AndTensorFloat32Apart) {
         measured.memory_bytes_per_second, measured.memory_bytes, measured.links.at(0).bytes_per_second})
     EXPECT_GT(rate, 0);
   EXPECT_NE(measured.flops_per_second_tf32, measured.flops_per_second);
+  // One rank sends to nobody: links are those of the GPU without a measurement.
+  const MachineModel usual = machine_model(default_machine(Device::kCuda));
+  EXPECT_EQ(measured.links.at(0).bytes_per_second, usual.links.at(0).bytes_per_second);
+  EXPECT_EQ(measured.links.at(0).latency_seconds, usual.links.at(0).latency_seconds);
   // Which runs on processors alone; and no files were named.
   EXPECT_EQ(measured.flops_per_second_fp64, 0);
   EXPECT_EQ(measured.read_bytes_per_second, 0);

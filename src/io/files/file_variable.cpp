@@ -19,6 +19,10 @@ std::string FileVariable::text(const std::string& attribute) const {
   return found == texts.end() ? "" : found->second;
 }
 
+std::string without_groups(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
+}
+
 void FileVariable::refuse(const std::string& why) {
   if (fault.empty()) fault = why;
   bytes = 0;

@@ -12,6 +12,9 @@
 
 namespace jigsaw::inline files {
 
+/// The name of a variable or a dimension without its groups: "c" of "a/b/c".
+std::string without_groups(const std::string& name);
+
 /// A variable (a data set) as a file's header describes it.
 struct FileVariable {
   std::string name;        ///< in HDF5 with its groups, "scans/volume"

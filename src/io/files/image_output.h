@@ -62,10 +62,9 @@ std::optional<ImageFormat> image_format(const std::string& path);
 ///
 /// HDF5: data sets in their groups, deflated in chunks. NetCDF-4: the same with dims; what stands between
 /// slashes becomes a part of the name, a_b, and coordinates beside the data sets, as CF has them; bytes as
-/// unsigned ones. NIfTI-1:
-/// one data set, whose last dims are height and width, or depth, height and width, from below to above, from
-/// back to front, from left to right, with at most one dim before them; its numbers "affine" (as NiftiFile
-/// gives them) or "spacing" (in the order of the last dims) say where it lies.
+/// unsigned ones. NIfTI-1: one data set, whose last dims are height and width, or depth, height and width,
+/// from below to above, from back to front, from left to right, with at most one dim before them; its numbers
+/// "affine" (as NiftiFile gives them) or "spacing" (in the order of the last dims) say where it lies.
 ///
 /// @param texts  attributes of the file; NIfTI takes "title" alone.
 /// @param like   a NIfTI file through which the data set runs as it does through this one, whose place it

@@ -117,8 +117,7 @@ bool is_scalar_coordinate(const FileVariable& variable) {
   if (counts_since(variable.text("units"))) return true;
   for (const char* attribute : {"standard_name", "axis", "positive"})
     if (!variable.text(attribute).empty()) return true;
-  const std::string_view name = variable.name;
-  return std::ranges::find(kNames, name.substr(name.rfind('/') + 1)) != kNames.end();
+  return std::ranges::find(kNames, without_groups(variable.name)) != kNames.end();
 }
 
 /// Dates that WRF has in place of a coordinate, by characters.
@@ -311,6 +310,25 @@ const FileVariable* VariableFile::find(const std::string& name) const {
   const auto found = std::find_if(variables_.begin(), variables_.end(),
                                   [&](const FileVariable& variable) { return variable.name == name; });
   return found == variables_.end() ? nullptr : &*found;
+}
+
+const FileVariable* VariableFile::find_from(const FileVariable& variable, const std::string& name) const {
+  if (name.starts_with('/')) return find(name.substr(1));
+  std::string group = variable.name;
+  while (!group.empty()) {
+    const std::size_t end = group.rfind('/');
+    group.resize(end == std::string::npos ? 0 : end);
+    const FileVariable* found = find(group.empty() ? name : concat(group, "/", name));
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+const FileVariable* VariableFile::grid_mapping(const FileVariable& variable) const {
+  // "crs", or "crs: x y" beside others.
+  const std::string named = variable.text("grid_mapping");
+  const FileVariable* mapping = find_from(variable, named.substr(0, named.find_first_of(": ")));
+  return mapping != nullptr && !mapping->text("grid_mapping_name").empty() ? mapping : nullptr;
 }
 
 template <typename T>

@@ -51,6 +51,12 @@ class VariableFile {
   const std::vector<FileVariable>& variables() const { return variables_; }
   /// The variable, or null.
   const FileVariable* find(const std::string& name) const;
+  /// The variable that another one names: from the root ("/a/crs"), or in its group or the next one around
+  /// it; null where there is none.
+  const FileVariable* find_from(const FileVariable& variable, const std::string& name) const;
+  /// The variable that says by its attributes how the points of this one's projection lie on the earth, as CF
+  /// has it; null where the file has none.
+  const FileVariable* grid_mapping(const FileVariable& variable) const;
   /// @throws DataError  when it does not hold numbers, or none that can be read or understood.
   void require_numbers(const FileVariable& variable) const;
   /// Of the variables read so far those with values that are NaN or infinite and not declared as missing.

@@ -35,13 +35,8 @@ bool one_of(const std::string& text, std::initializer_list<std::string_view> wor
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-/// The name without its groups.
-std::string last_part(const std::string& name) {
-  return name.substr(name.rfind('/') + 1);
-}
-
 AxisKind kind_by_name(const std::string& path) {
-  const std::string name = last_part(path);
+  const std::string name = without_groups(path);
   if (one_of(name, {"latitude", "lat", "Latitude", "nav_lat", "XLAT"})) return AxisKind::kLatitude;
   if (one_of(name, {"longitude", "lon", "Longitude", "nav_lon", "XLONG"})) return AxisKind::kLongitude;
   if (one_of(name, {"time", "Time", "valid_time", "timestamp"})) return AxisKind::kTime;
@@ -65,7 +60,8 @@ bool is_upright(const FileVariable& coordinate) {
 
 AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   if (coordinate == nullptr) return kind_by_name(name);
-  if (!coordinate->numeric() && one_of(last_part(name), {"channel", "variable"})) return AxisKind::kChannel;
+  if (!coordinate->numeric() && one_of(without_groups(name), {"channel", "variable"}))
+    return AxisKind::kChannel;
   const std::string standard_name = coordinate->text("standard_name"), units = coordinate->text("units");
   const std::string axis = coordinate->text("axis");
   if (standard_name == "latitude" || counts_north(units)) return AxisKind::kLatitude;
@@ -264,7 +260,7 @@ const FileVariable* DataFile::scalar_level(const FileVariable& variable) const {
 bool DataFile::belongs_to(const FileVariable& scalar, const FileVariable& variable) const {
   const auto names_it = [&](const FileVariable& one) {
     const std::vector<std::string> named = split(one.text("coordinates"), ' ');
-    return std::ranges::find(named, last_part(scalar.name)) != named.end();
+    return std::ranges::find(named, without_groups(scalar.name)) != named.end();
   };
   return names_it(variable) || std::ranges::none_of(file_->variables(), names_it);
 }
@@ -306,7 +302,7 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   for (int d = 0; d < variable.shape.rank(); ++d) {
     if (d == found.time || d == found.level || d == found.latitude || d == found.longitude) continue;
     if (d == found.version || d == found.channel || d == found.member) continue;
-    const std::string dimension = last_part(variable.dimensions[static_cast<std::size_t>(d)]);
+    const std::string dimension = without_groups(variable.dimensions[static_cast<std::size_t>(d)]);
     if (std::find(free.begin(), free.end(), dimension) != free.end()) continue;
     if (variable.shape[d] == 1) continue;
     if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
@@ -331,7 +327,7 @@ const FileVariable* DataFile::scalar_time() const {
     if (!variable.numeric() || variable.shape.rank() != 0 || !counts_since(variable.text("units"))) continue;
     if (kind_of(variable.name, &variable) != AxisKind::kTime) continue;
     if (!standard_name.empty() && standard_name != "time") continue;
-    if (found == nullptr || last_part(variable.name) == "valid_time") found = &variable;
+    if (found == nullptr || without_groups(variable.name) == "valid_time") found = &variable;
   }
   return found;
 }
@@ -355,7 +351,7 @@ std::optional<FieldPlace> DataFile::find(const Field& field) {
 std::optional<FieldPlace> DataFile::find_in_groups(const Field& field) const {
   const FileVariable* found = nullptr;
   for (const FileVariable& variable : file_->variables()) {
-    if (last_part(variable.name) != field.variable) continue;
+    if (without_groups(variable.name) != field.variable) continue;
     if (found != nullptr) {
       throw DataError(concat(field.variable, " is in several groups of ", file_->path(), "; say which, as \"",
                              found->name, "\" or \"", variable.name, "\""));
@@ -401,19 +397,6 @@ std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) {
                            ": ", join(names, ", "), "; say which by its name"));
   }
   return found.empty() ? std::nullopt : std::optional(FieldPlace{found[0]});
-}
-
-/// A variable that another one names: from the root ("/a/crs"), or in its group or the next one around it.
-const FileVariable* DataFile::find_from(const FileVariable& variable, const std::string& name) const {
-  if (name.starts_with('/')) return file_->find(name.substr(1));
-  std::string group = variable.name;
-  while (!group.empty()) {
-    const std::size_t end = group.rfind('/');
-    group.resize(end == std::string::npos ? 0 : end);
-    const FileVariable* found = file_->find(group.empty() ? name : concat(group, "/", name));
-    if (found != nullptr) return found;
-  }
-  return nullptr;
 }
 
 /// The coordinate variable of a dimension.
@@ -487,7 +470,7 @@ const FileVariable* DataFile::valid_times_along(const std::string& dimension) co
     if (!variable.numeric() || variable.dimensions != std::vector{dimension}) continue;
     if (variable.name == dimension || !counts_since(variable.text("units"))) continue;
     const std::string standard_name = variable.text("standard_name");
-    const bool named = last_part(variable.name) == "valid_time";
+    const bool named = without_groups(variable.name) == "valid_time";
     if (standard_name != "time" && !(named && standard_name.empty())) continue;
     if (found == nullptr || named) found = &variable;
   }
@@ -523,7 +506,7 @@ const FileVariable& DataFile::require_times(const std::string& dimension) const 
 }
 
 CoordinateDescription DataFile::describe(const FileVariable& variable) {
-  CoordinateDescription result{last_part(variable.name), {}, variable.single_precision, {}, "", {}};
+  CoordinateDescription result{without_groups(variable.name), {}, variable.single_precision, {}, "", {}};
   for (const char* attribute : {"units", "standard_name", "long_name", "axis", "positive"}) {
     if (const std::string text = variable.text(attribute); !text.empty()) result.texts[attribute] = text;
   }
@@ -543,24 +526,17 @@ CoordinateDescription DataFile::describe(const std::string& dimension) {
       return {name, {{"units", units}, {"standard_name", name}}, false, coordinates(dimension), "", {}};
   }
   const FileVariable* variable = coordinate_of(*file_, dimension);
-  if (variable == nullptr) return {last_part(dimension), {}, false, {}, "", {}};
+  if (variable == nullptr) return {without_groups(dimension), {}, false, {}, "", {}};
   CoordinateDescription result = describe(*variable);
   CoordinateValues decoded = read_coordinate(*file_, *variable);
   result.values = std::move(decoded.values);
   result.single_precision = decoded.single_precision;
-  const FileVariable* bounds = find_from(*variable, variable->text("bounds"));
+  const FileVariable* bounds = file_->find_from(*variable, variable->text("bounds"));
   if (bounds != nullptr && bounds->numeric() && bounds->shape == Shape({variable->shape[0], 2})) {
-    result.bounds_name = last_part(bounds->name);
+    result.bounds_name = without_groups(bounds->name);
     result.bounds = file_->read_all(*bounds);
   }
   return result;
-}
-
-const FileVariable* DataFile::grid_mapping(const FileVariable& variable) const {
-  // "crs", or "crs: x y" beside others.
-  const std::string named = variable.text("grid_mapping");
-  const FileVariable* mapping = find_from(variable, named.substr(0, named.find_first_of(": ")));
-  return mapping != nullptr && !mapping->text("grid_mapping_name").empty() ? mapping : nullptr;
 }
 
 const std::vector<Time>& DataFile::times(const std::string& dimension) {
@@ -571,7 +547,7 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
   if (variable.shape.rank() == 2) return times_[dimension] = decode_dates(file_->read_texts(variable), what);
   std::string units = variable.text("units");
   // Makani's annotation gives seconds of Unix without saying so.
-  if (units.empty() && last_part(dimension) == "timestamp") units = "seconds since 1970-01-01";
+  if (units.empty() && without_groups(dimension) == "timestamp") units = "seconds since 1970-01-01";
   return times_[dimension] = decode_times(numbers(variable), units, variable.text("calendar"), what);
 }
 

@@ -105,9 +105,6 @@ class DataFile {
   CoordinateDescription describe_scalar(const FileVariable& scalar);
   /// Name, type and attributes of a variable, without its values.
   static CoordinateDescription describe(const FileVariable& variable);
-  /// The variable that says by its attributes how the points of this one's projection lie on the earth, as CF
-  /// has it; null where the file has none.
-  const FileVariable* grid_mapping(const FileVariable& variable) const;
   /// Decoded coordinates of a time dimension, or the valid times along one of reference times or steps of
   /// forecasts, or WRF's `Times` or XTIME, or the one time of a scalar coordinate. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
@@ -129,7 +126,6 @@ class DataFile {
   std::vector<double> numbers(const FileVariable& variable);
   void require_degrees(const FileVariable& variable) const;
   void require_different(const FileVariable& variable, std::vector<double> levels) const;
-  const FileVariable* find_from(const FileVariable& variable, const std::string& name) const;
   const FileVariable* place_variable(AxisKind kind, const FileVariable& variable) const;
 
   bool is_given(const std::string& dimension, int axis) const;

@@ -278,7 +278,7 @@ PointsDescription FileSet::describe_points(const Field& field) {
   // Some are known by their names alone.
   result.latitude.texts.insert({{"units", "degrees_north"}, {"standard_name", "latitude"}});
   result.longitude.texts.insert({{"units", "degrees_east"}, {"standard_name", "longitude"}});
-  result.mapping = files_[static_cast<std::size_t>(part.file)]->grid_mapping(*part.variable);
+  result.mapping = files_[static_cast<std::size_t>(part.file)]->file().grid_mapping(*part.variable);
   return result;
 }
 
@@ -368,8 +368,8 @@ Box FileSet::slab_of(const Part& part, std::int64_t time, std::int32_t member) {
 
 int FileSet::dimension_of(const Part& part, const std::string& name) {
   const std::vector<std::string>& all = part.variable->dimensions;
-  const auto found = std::find_if(
-      all.begin(), all.end(), [&](const std::string& one) { return one.substr(one.rfind('/') + 1) == name; });
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const std::string& one) { return without_groups(one) == name; });
   if (found != all.end()) return static_cast<int>(found - all.begin());
   throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " has no dimension ",
                          name, "; it has ", join(all, ", ")));

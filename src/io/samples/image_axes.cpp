@@ -52,21 +52,9 @@ OutputCoordinate coordinate(VariableFile& file, const FileVariable& variable) {
   return coordinate;
 }
 
-/// A variable that the data set names: from the root ("/a/crs"), or in its group or the next one around it.
-const FileVariable* find_from(const VariableFile& file, const FileVariable& data, const std::string& name) {
-  if (name.empty()) return nullptr;
-  if (name.starts_with('/')) return file.find(name.substr(1));
-  for (std::string group = group_of(data.name);; group = group_of(group.substr(0, group.size() - 1))) {
-    if (const FileVariable* found = file.find(group + name)) return found;
-    if (group.empty()) return nullptr;
-  }
-}
-
 std::optional<OutputCoordinate> mapping_of(const VariableFile& file, const FileVariable& data) {
-  // "crs", or "crs: x y" beside others.
-  const std::string named = data.text("grid_mapping");
-  const FileVariable* found = find_from(file, data, named.substr(0, named.find_first_of(": ")));
-  if (found == nullptr || found->text("grid_mapping_name").empty()) return std::nullopt;
+  const FileVariable* found = file.grid_mapping(data);
+  if (found == nullptr) return std::nullopt;
   OutputCoordinate mapping{found->name, {}, {}, {0.0}, {}};
   for (const auto& [attribute, text] : found->texts)
     if (says_mapping(attribute)) mapping.texts[attribute] = text;

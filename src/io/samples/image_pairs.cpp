@@ -39,10 +39,6 @@ std::string attribute_of(const OutputCoordinate& coordinate, const char* attribu
   return found == coordinate.texts.end() ? "" : found->second;
 }
 
-std::string without_groups(const std::string& name) {
-  return name.substr(name.rfind('/') + 1);
-}
-
 /// Latitudes, longitudes, or what else a coordinate counts, in which unit.
 std::string counted_by(const OutputCoordinate& coordinate) {
   const std::string units = attribute_of(coordinate, "units"),

@@ -187,6 +187,22 @@ TEST(Conventions, AreasMayCrossTheDateline) {
   expect_formula(files, kT2m, 0);
 }
 
+/// As a model saw it that was trained from the dateline on, whatever file it is given.
+TEST(Conventions, AWholeCircleIsWrittenWithoutAJump) {
+  const testing::TemporaryFolder folder;
+  const std::string path = write(folder, "a.nc", {});
+  FileSet files({path}, {.like = GridOrder{{90, -90}, {-180, 165}}});
+  files.select(kT2m, true);
+  EXPECT_EQ(files.grid().axes[1].coordinates, range(-180, 15, 24));
+  EXPECT_EQ(files.describe(kT2m).columns.values, range(-180, 15, 24));
+  // The corners of a projection say nothing of a geographic grid.
+  const std::string west = write(folder, "b.nc", {.longitudes = range(-180, 15, 24)});
+  FileSet others({west}, {.like = GridOrder{{}, {}, {1, 2, 3, 4, 5, 6, 7, 8}}});
+  others.select(kT2m, true);
+  EXPECT_EQ(others.grid().axes[1].coordinates, range(-180, 15, 24));
+  EXPECT_EQ(others.grid().axes[0].coordinates, range(90, -15, 13));
+}
+
 TEST(Conventions, ARegionIsTakenFromEitherConvention) {
   const testing::TemporaryFolder folder;
   const std::string east = write(folder, "a.nc", {.times = {0, 6}});
