@@ -56,6 +56,9 @@ class Context {
   /// float32.
   bool tf32() const { return tf32_; }
   void set_tf32(bool tf32) { tf32_ = tf32; }
+  /// Whether sums on a device repeat bit for bit. Only libraries on it have faster ones that do not.
+  bool deterministic() const { return deterministic_; }
+  void set_deterministic(bool deterministic) { deterministic_ = deterministic; }
   Tally& tally() { return tally_; }
 
   /// State that a backend keeps between calls (library handles, primitives, packed weights);
@@ -80,6 +83,7 @@ class Context {
   std::shared_ptr<Context> host_;
   Stream stream_ = Stream::kCompute;
   bool tf32_ = false;
+  bool deterministic_ = true;
   Tally tally_;
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };

@@ -82,6 +82,11 @@ std::string steps_of(const RunRecord& run) {
   return std::isfinite(run.step.back()) ? concat(std::llround(run.step.back())) : "-";
 }
 
+std::string state_of(const RunRecord& run) {
+  if (!run.error.empty()) return "failed";
+  return run.over() ? "over" : "not over";
+}
+
 /// How long the run took, as far as its summary knows it: that of the last start.
 std::string time_of(const RunRecord& run) {
   if (!run.over()) return "-";
@@ -93,7 +98,7 @@ std::string overview(const std::vector<RunRecord>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
   for (const RunRecord& run : runs) {
-    rows.push_back({run.name, run.over() ? "over" : "not over", text_at(run.config, {"model", "type"}),
+    rows.push_back({run.name, state_of(run), text_at(run.config, {"model", "type"}),
                     ranks_of(run), steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
                     run.valid.empty() ? "-" : short_number(number_at(run.valid.back(), "loss", NAN)),
                     time_of(run), run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
@@ -133,7 +138,11 @@ std::string report_page(const ReportOptions& options) {
   page.html(overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
   for (const RunRecord& run : runs) {
-    if (!run.over()) page.note(concat(run.name, " has not ended: this is what it has written so far."));
+    if (!run.error.empty()) {
+      page.note(concat(run.name, " ended with an error: ", run.error));
+    } else if (!run.over()) {
+      page.note(concat(run.name, " has not ended: this is what it has written so far."));
+    }
     if (run.foreign_lines > 0) {
       page.note(concat(
           run.name, ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));

@@ -1,5 +1,6 @@
 #include "report/run_record.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +58,21 @@ void add_line(RunRecord& run, const Json& line) {
     run.last_time = time->get<std::string>();
     if (run.first_time.empty()) run.first_time = run.last_time;
   }
+}
+
+/// What the last line of a log.txt says behind its time and "error: "; "" when that is no error.
+std::string last_error(const std::string& path) {
+  constexpr std::streamoff kMost = 1 << 16;
+  if (!is_there(path)) return "";
+  std::ifstream file(path, std::ios::ate);
+  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
+  std::string last;
+  for (std::string line; std::getline(file, line);) last = line;
+  const std::string mark = " error: ";
+  const std::size_t begin = last.find(' ');
+  return begin != std::string::npos && last.compare(begin, mark.size(), mark) == 0
+             ? last.substr(begin + mark.size())
+             : "";
 }
 
 /// The scores of evaluate's NetCDF by the names that its JSON has.
@@ -173,6 +189,7 @@ RunRecord read_run(const std::string& path) {
   // A summary of an earlier start is none of a run that has gone on.
   if (run.over() && !run.step.empty() && number_at(run.summary, "steps", 0) < run.step.back())
     run.summary = nullptr;
+  run.error = last_error(path + "/log.txt");
   run.examples = read_examples(path);
   run.scores_path = path + "/scores.json";
   if (is_there(run.scores_path)) run.scores = read_scores(run.scores_path);

@@ -21,6 +21,7 @@ struct RunRecord {
   std::vector<Json> valid;         ///< the lines "valid"
   std::int64_t foreign_lines = 0;  ///< of metrics.jsonl: whole, and no JSON objects
   std::string first_time, last_time;
+  std::string error;  ///< that log.txt ends with; "" for none
   std::optional<Examples> examples;
   Json scores = nullptr;    ///< as evaluate writes them
   std::string scores_path;  ///< where they stand

@@ -63,7 +63,7 @@ std::string summary_text(const SearchSpace& space, const std::vector<SweepRow>& 
   }
   std::vector<std::string> parts;
   for (const auto& [state, count] : counts_by_state(rows)) parts.push_back(concat(count, " ", state));
-  out << rows.size() << " runs: " << join(parts, ", ") << '\n';
+  out << counted(std::ssize(rows), "run") << ": " << join(parts, ", ") << '\n';
   if (const SweepRow* best = best_row(space, rows); best != nullptr)
     out << "best " << space.metric << " " << *best->status.metric << ": " << best->run.name << '\n';
   return out.str();

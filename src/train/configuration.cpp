@@ -122,6 +122,13 @@ void declare(Keys<TrainOptions>& keys) {
           "A GPU may round the factors of products and convolutions to TensorFloat-32, 11 bits in place of "
           "24, and is faster; sums stay float32. Results of meshes then agree to three digits rather than "
           "six.");
+  keys.add("deterministic", &O::deterministic)
+      .changeable()
+      .counts_where(where("device").is_one_of({"auto", "cuda"}))
+      .doc(
+          "A GPU repeats each sum bit for bit, as the processor always does. false lets cuDNN add up "
+          "gradients of attention and convolutions in any order: faster and in less memory, and runs then "
+          "differ by rounding.");
   keys.add("graphs", &O::graphs)
       .changeable()
       .counts_where(where("device").is_one_of({"auto", "cuda"}))

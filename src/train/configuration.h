@@ -53,6 +53,7 @@ struct TrainOptions {
   std::int64_t accumulate = 1;
   Precision precision = Precision::kFloat32;
   bool tf32 = false;
+  bool deterministic = true;
   bool graphs = true;
   RolloutOptions rollout;
   std::vector<double> rollout_weights;

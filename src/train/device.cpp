@@ -243,6 +243,7 @@ Context make_context(DeviceChoice device, const TrainOptions& train, int threads
     if (!failure.empty()) throw ConfigError(failure);
     Context context = make_cuda_context(gpu % machine.devices, carrier == Carrier::kMpi);
     context.set_tf32(train.tf32);
+    context.set_deterministic(train.deterministic);
     context.set_host_threads(threads);  // which add what other ranks send by way of the host
     return context;
   }

@@ -74,8 +74,8 @@ TEST(CudnnAttentionPlans, AllOfTheModels) {
       const auto plan = CudnnAttentionPlan::make(forward, h100(), why);
       ASSERT_TRUE(plan.has_value()) << forward.text() << ": " << why;
       EXPECT_LE(plan->workspace_bytes(), std::int64_t{1} << 29) << forward.text();
-      const AttentionParts::Part part = AttentionParts().largest(s.batches, s.heads, s.queries, s.keys);
       CudnnAttentionProblem backward = problem_of(s, true, result);
+      const AttentionParts::Part part = AttentionParts().largest(backward);
       backward.batches = part.batches;
       backward.heads = part.heads;
       backward.queries = part.queries;
@@ -90,6 +90,24 @@ TEST(CudnnAttentionPlans, AllOfTheModels) {
       EXPECT_LE(static_cast<double>(gradients->workspace_bytes()), 1.1 * (1 << 29)) << backward.text();
       EXPECT_GE(static_cast<double>(gradients->workspace_bytes()), 2 * pairs)
           << backward.text() << ": without room for the pairs it adds up dq in any order";
+    }
+  }
+}
+
+/// Gradients that may be added up in any order want no number for each pair: those of 16,380 tokens are
+/// formed at once.
+TEST(CudnnAttentionPlans, InAnyOrderTakesLittle) {
+  for (const Sizes& s : {Sizes{1, 16, 16380, 16380, 64}, {4, 8, 16384, 16384, 128}, {2, 6, 128, 333, 128}}) {
+    for (const DType result : {DType::kBfloat16, DType::kFloat32}) {
+      CudnnAttentionProblem backward = problem_of(s, true, result);
+      backward.deterministic = false;
+      const AttentionParts::Part part = AttentionParts().largest(backward);
+      EXPECT_EQ(part.batches * part.heads * part.queries, s.batches * s.heads * s.queries);
+      std::string why;
+      const auto plan = CudnnAttentionPlan::make(backward, h100(), why);
+      ASSERT_TRUE(plan.has_value()) << backward.text() << ": " << why;
+      const double dq = 4.0 * static_cast<double>(s.batches * s.heads * s.queries * s.head_size);
+      EXPECT_LE(static_cast<double>(plan->workspace_bytes()), 1.2 * dq + (1 << 20)) << backward.text();
     }
   }
 }

@@ -105,6 +105,23 @@ TEST(CudnnPlans, AllConvolutionsOfTheModels) {
   }
 }
 
+/// Where sums may come in any order there are more engines to take: none is worse, and some are others.
+TEST(CudnnPlans, AnyOrderHasMoreEngines) {
+  int others = 0;
+  for (const Case& each : cases()) {
+    for (const Pass pass : {Pass::kData, Pass::kWeight}) {
+      CudnnProblem problem = problem_of(each.convolution, each.x, each.out, pass, DType::kFloat32, true);
+      const std::optional<CudnnPlan> in_order = CudnnPlan::make(problem, h100());
+      problem.deterministic = false;
+      const std::optional<CudnnPlan> in_any = CudnnPlan::make(problem, h100());
+      ASSERT_TRUE(in_order && in_any) << problem.text();
+      others += in_order->engine() != in_any->engine() ? 1 : 0;
+    }
+  }
+  std::cout << others << " of " << 2 * cases().size() << " gradients have other engines in any order\n";
+  EXPECT_GT(others, 0);
+}
+
 /// Padding as wide as the window, points left over, gaps in the window, groups in three dims: a plan or none.
 TEST(CudnnPlans, OddConvolutionsAreNoErrors) {
   const std::vector<Case> odd = {

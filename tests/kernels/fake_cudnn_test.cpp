@@ -317,5 +317,46 @@ TEST_F(FakeCudnn, Tf32IsTakenWhereItIsAllowed) {
   }
 }
 
+/// Sums in any order are taken where the context allows them, by convolutions and attention's gradients;
+/// these are then solved at once where pairs of queries and keys would be too many.
+TEST_F(FakeCudnn, AnyOrderIsTakenWhereItIsAllowed) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const std::int64_t tokens = 301;
+  const Shape shape{1, tokens, 3, 2, 8};
+  const auto attend = [&] {
+    const Array qkv = testing::random_array(context_, shape, DType::kBfloat16, 1);
+    const AttentionResult result =
+        attention_forward(context_, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
+    const Array gradients(context_, shape, DType::kBfloat16);
+    attention_backward(context_, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
+                       result.log_sum_exp, {}, {.scale = 0.3}, {gradients, 0}, {gradients, 1},
+                       {gradients, 2}, {});
+    return values_of(gradients);
+  };
+  context_.state<cuda::AttentionParts>().most_pairs = std::int64_t{128} * 128 * 6;
+  std::vector<double> wanted;
+  for (const bool deterministic : {true, false}) {
+    context_.set_deterministic(deterministic);
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    const std::vector<double> gradients = attend();
+    EXPECT_EQ(fake_cuda::cudnn_runs() - before, 1 + (deterministic ? 4 : 2)) << "forward and backward";
+    if (deterministic) wanted = gradients;
+    testing::expect_near(gradients, wanted, testing::tolerance(DType::kBfloat16, 64, 8));
+  }
+  fake_cuda::machine().cudnn_refuses = 2;  // whose problem is said
+  for (const bool deterministic : {true, false}) {
+    Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
+    std::swap(fresh, context_);
+    context_.set_deterministic(deterministic);
+    values_of(convolution_forward(context_, convolution,
+                                  testing::random_array(context_, {1, 5, 6, 4}, DType::kFloat32, 2),
+                                  testing::random_array(context_, {2, 4, 3, 3}, DType::kFloat32, 3), {},
+                                  DType::kFloat32));
+    const std::vector<std::string> said = take_remarks(context_);
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_EQ(said[0].find(", in any order") == std::string::npos, deterministic) << said[0];
+  }
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -184,6 +184,23 @@ TEST(ReportPage, LoadsNothing) {
   EXPECT_EQ(count_of(page, "href=\""), count_of(page, "href=\"data:image/png;base64,"));
 }
 
+/// It says so, and of one that has gone on since no more.
+TEST(ReportPage, OfARunThatEndedWithAnError) {
+  const WrittenRun run(false);
+  std::ofstream log(run.path + "/log.txt");
+  log << "2026-01-01T00:00:00Z step 1\n2026-01-01T00:00:01Z error: [rank 1] a loss <that> is not finite\n"
+      << std::flush;
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("first ended with an error: [rank 1] a loss &lt;that&gt; is not finite<"),
+            std::string::npos);
+  EXPECT_NE(page.find(">failed<"), std::string::npos);
+  EXPECT_EQ(page.find("has not ended"), std::string::npos);
+  log << "2026-01-01T00:01:00Z resumed from step 1 of an error: none\n" << std::flush;
+  const std::string after = report_page({{run.path}, "", "", ""});
+  EXPECT_EQ(after.find("with an error"), std::string::npos);
+  EXPECT_NE(after.find("first has not ended"), std::string::npos);
+}
+
 TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
   const WrittenRun run(false);
   const std::string page = report_page({{run.path}, "", "", ""});

@@ -56,10 +56,9 @@ void backward_here(Context& context, const HeadRows& q, const HeadRows& k, const
   if (!CudnnAttentionProblem::suits(q, k, options)) return;
   // Its largest part, see attention_backward_by_cudnn().
   CudnnAttentionProblem problem = CudnnAttentionProblem::forward(q, k, v, y, options.scale);
-  const AttentionParts::Part part =
-      AttentionParts().largest(problem.batches, problem.heads, problem.queries, problem.keys);
-  const bool whole = part.queries == problem.queries;
   problem.backward = true;
+  const AttentionParts::Part part = AttentionParts().largest(problem);
+  const bool whole = part.queries == problem.queries;
   problem.batches = part.batches;
   problem.heads = part.heads;
   problem.queries = part.queries;

@@ -162,6 +162,7 @@ const std::vector<Void>& cases() {
       {"data.forcing_times", "data.forcing_times", {"data.forcing_times=linear"}},
       {"data.masks", "data.masks", {"data.masks=[\"t2m\"]"}, true, true},
       {"train.graphs", "train.graphs", {"train.graphs=false", "device=cpu"}},
+      {"train.deterministic", "train.deterministic", {"train.deterministic=false", "device=cpu"}},
       {"train.tf32", "train.tf32", {"train.tf32=true", "device=cpu"}},
       {"train.tf32", "train.tf32", {"train.tf32=true", "train.precision=bf16"}},
       {"train.rollout_weights", "train.rollout_weights", {"train.rollout_weights=[2]"}},

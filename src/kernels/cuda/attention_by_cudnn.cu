@@ -105,11 +105,11 @@ class Backward {
         whole_(CudnnAttentionProblem::forward(q, k, v, y, scale)) {
     whole_.backward = true;
     whole_.dy = dy_.places;
+    whole_.deterministic = context.deterministic();
   }
 
   bool run() {
-    const AttentionParts::Part part =
-        context_.state<AttentionParts>().largest(whole_.batches, whole_.heads, whole_.queries, whole_.keys);
+    const AttentionParts::Part part = context_.state<AttentionParts>().largest(whole_);
     for (std::int64_t batch = 0; batch < whole_.batches; batch += part.batches) {
       for (std::int64_t head = 0; head < whole_.heads; head += part.heads) {
         CudnnAttentionProblem problem = whole_;

@@ -10,7 +10,7 @@
 namespace jigsaw::inline kernels::cuda {
 
 /// Attention of bf16 heads without bias, mask or dropout, or its gradients: weights = softmax(scale · q·k),
-/// sums in f32. Its gradients repeat bit for bit.
+/// sums in f32.
 struct CudnnAttentionProblem {
   /// Where an operand's heads lie: number c of (batch, token, head) at element batch · `batch` + token ·
   /// `token` + head · head_size + c.
@@ -33,6 +33,7 @@ struct CudnnAttentionProblem {
   std::int64_t lse_batch = 0, lse_head = 0;
   Places dy, dq, dk, dv;            ///< backward's; dq is bf16
   DType result = DType::kBfloat16;  ///< of y, forward, or of dk and dv; bf16 or f32
+  bool deterministic = true;        ///< sums repeat bit for bit; backward may differ, those forward do always
 
   /// Whether cuDNN takes it, provided that all operands begin at multiples of 16 bytes.
   static bool suits(const HeadRows& q, const HeadRows& k, const AttentionOptions& options);
@@ -52,7 +53,7 @@ struct CudnnAttentionOperands {
 
 class CudnnAttentionPlan;
 
-/// cuDNN's plan for it, kept by the context; null where no engine of cuDNN repeats its sums bit for bit.
+/// cuDNN's plan for it, kept by the context; null where no engine of cuDNN does it.
 /// @param why  gets what cuDNN says then.
 const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
                                                std::string& why);

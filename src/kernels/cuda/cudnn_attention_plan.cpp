@@ -62,7 +62,7 @@ struct CudnnAttentionPlan::Graph {
                                                     fe::graph::SDPA_backward_attributes()
                                                         .set_name("attention_backward")
                                                         .set_attn_scale(static_cast<float>(problem.scale))
-                                                        .set_deterministic_algorithm(true));
+                                                        .set_deterministic_algorithm(problem.deterministic));
       made(dq, kDq, problem.queries, problem.dq, DType::kBfloat16);
       made(dk, kDk, problem.keys, problem.dk, problem.result);
       made(dv, kDv, problem.keys, problem.dv, problem.result);
@@ -155,7 +155,7 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(std::unique_ptr<Graph
       !done(handle == nullptr ? graph.build_operation_graph() : graph.build_operation_graph(handle), why) ||
       !done(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), why))
     return none();
-  graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  if (made->problem.deterministic) graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
   if (!done(graph.check_support(), why) || !build_plan(graph, why)) return none();
   std::int64_t bytes = 0;
   if (!done(graph.get_workspace_size(bytes), why)) return none();

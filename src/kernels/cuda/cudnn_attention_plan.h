@@ -10,8 +10,9 @@
 namespace jigsaw::inline kernels::cuda {
 
 /// How cuDNN solves attention: the graph that its frontend builds (scaled_dot_product_flash_attention.h
-/// there), of an engine that repeats its sums bit for bit. What that takes backward, a workspace of queries ×
-/// keys bf16 numbers for each head, is the caller's to bound.
+/// there), of an engine that repeats its sums bit for bit if the problem is to be deterministic. What that
+/// takes backward, a workspace of queries × keys bf16 numbers for each head, is the caller's to bound; in any
+/// order it is one of queries × head size f32 numbers.
 class CudnnAttentionPlan {
  public:
   /// Nothing where cuDNN has no such engine. @throws LibraryError  when cuDNN is not all there

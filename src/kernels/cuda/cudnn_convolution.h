@@ -20,7 +20,8 @@ struct CudnnProblem {
   bool rounded = false;  ///< products of f32 may take their factors as TensorFloat-32 (11 bits)
   bool bias = false;     ///< kForward adds an [O] of the same type, to sums in f32
   Convolution convolution;
-  Shape x, y;  ///< [B, space…, C], [B, places…, O]
+  Shape x, y;                 ///< [B, space…, C], [B, places…, O]
+  bool deterministic = true;  ///< sums repeat bit for bit
 
   /// What a call of kernels/convolution.h poses; of the arrays shapes and types count.
   static CudnnProblem forward(const Convolution& convolution, const Array& x, bool bias, const Array& y);
@@ -39,8 +40,8 @@ struct CudnnOperands {
 
 class CudnnPlan;
 
-/// cuDNN's plan for it, kept by the context; null where no engine of cuDNN repeats its sums bit for bit and
-/// forms them in full precision. The library is of the version that this was built for (cudnn_library()).
+/// cuDNN's plan for it, kept by the context; null where no engine of cuDNN forms its sums in full precision
+/// and, if it is to be deterministic, repeats them bit for bit. The library is of the version that this was built for (cudnn_library()).
 /// @param why  gets what cuDNN says of that, "" for nothing.
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem, std::string& why);
 

@@ -156,6 +156,8 @@ bool unwanted(cudnnBackendNumericalNote_t note, const CudnnProblem& problem) {
       return false;
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // of f32 factors it takes 11 bits
       return problem.type == DType::kFloat32 && !problem.rounded;
+    case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+      return problem.deterministic;
     default:
       return true;
   }

@@ -10,7 +10,8 @@
 namespace jigsaw::inline kernels::cuda {
 
 /// How cuDNN solves a problem: its graph API (cudnn_graph.h) with one convolution, and the addition of the
-/// bias. An engine is taken that repeats its sums bit for bit and forms them in full.
+/// bias. An engine is taken that forms its sums in full and, if the problem is to be deterministic, repeats
+/// them bit for bit.
 class CudnnPlan {
  public:
   /// Nothing where cuDNN has no such engine. @throws LibraryError  when cuDNN fails, or is not all there

@@ -24,7 +24,8 @@ std::string CudnnProblem::text() const {
   return concat(kNames[static_cast<int>(pass)], bias ? " with bias" : "", " of ", name(type), " ", x, " to ",
                 y, " by ", convolution.window.extent, ", stride ", convolution.window.stride, ", dilation ",
                 convolution.window.dilation, ", groups ", convolution.groups, ", padding ", convolution.low,
-                " and ", convolution.high, rounded ? ", factors rounded" : "");
+                " and ", convolution.high, rounded ? ", factors rounded" : "",
+                deterministic ? "" : ", in any order");
 }
 
 bool CudnnAttentionProblem::suits(const HeadRows& q, const HeadRows& k, const AttentionOptions& options) {
@@ -61,6 +62,7 @@ std::string CudnnAttentionProblem::text() const {
              ", scale ", scale, ", elements between batches and tokens", places(q), places(k), places(v),
              places(y), ", of sums ", lse_batch, "/", lse_head);
   if (backward) text += concat(", of gradients", places(dy), places(dq), places(dk), places(dv));
+  if (!deterministic) text += ", in any order";
   return text;
 }
 
