@@ -38,6 +38,11 @@ set(JIGSAW_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFI
 set(JIGSAW_TEST_ENVIRONMENT ${JIGSAW_MPI_ENVIRONMENT} OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
   "JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
 set(JIGSAW_NO_REAL_DATA "JIGSAW_REAL_DATA=${CMAKE_BINARY_DIR}/no_real_data")
+# Jobs of Open MPI that begin and end at once are in each other's way in the folder that a user's share: each test has
+# its own. The last in the environment of a test, which counts.
+function(jigsaw_mpi_folder name)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "OMPI_MCA_orte_tmpdir_base=${CMAKE_BINARY_DIR}/mpi/${name}")
+endfunction()
 function(jigsaw_test name)
   cmake_parse_arguments(TEST "ON_DEVICE" "" "SOURCES;ROOMS;LABELS;LIBRARIES" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
@@ -47,6 +52,7 @@ function(jigsaw_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${JIGSAW_TEST_TIMEOUT}
     ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};${JIGSAW_NO_REAL_DATA}")
+  jigsaw_mpi_folder(${name})
   # Open MPI leaves memory behind in programs that these start.
   if(JIGSAW_SANITIZE MATCHES "address" AND TEST_LABELS MATCHES "e2e|fault")
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
@@ -84,6 +90,7 @@ function(jigsaw_test_again name target)
       set_property(TEST ${name} PROPERTY ${property} ${value})
     endif()
   endforeach()
+  jigsaw_mpi_folder(${name})
 endfunction()
 
 # Without a filter all tests run: of an empty GTEST_FILTER none would.
@@ -204,6 +211,7 @@ function(jigsaw_real_data_test name target)
   add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter})
   set_tests_properties(${name} PROPERTIES LABELS real TIMEOUT ${JIGSAW_TEST_TIMEOUT}
     ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};JIGSAW_REAL_DATA=${folder}")
+  jigsaw_mpi_folder(${name})
 endfunction()
 
 # jigsaw_mpi_test(NAME SOURCES ... ROOMS ... RANKS 2 3 4 [ENVIRONMENT A=1 ...])
@@ -227,5 +235,6 @@ function(jigsaw_mpi_run name target)
       COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none -n ${ranks} $<TARGET_FILE:${target}>)
     set_tests_properties(${name}_n${ranks} PROPERTIES LABELS mpi TIMEOUT ${JIGSAW_TEST_TIMEOUT}
       ENVIRONMENT "OMP_NUM_THREADS=1;${JIGSAW_TEST_ENVIRONMENT};${JIGSAW_NO_REAL_DATA};${RUN_ENVIRONMENT}")
+    jigsaw_mpi_folder(${name}_n${ranks})
   endforeach()
 endfunction()

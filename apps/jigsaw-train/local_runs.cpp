@@ -5,15 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 #include "base/text.h"
 
 extern char** environ;
@@ -53,8 +57,8 @@ class BlockedSignals {
 };
 
 /// In a process group of its own: Ctrl-C on the terminal reaches this process alone, which passes on SIGUSR1.
-/// @param gpus  that it sees; "": as this process does.
-pid_t start(const LocalRun& run, const sigset_t& mask, const std::string& gpus) {
+/// @param variables  of its environment, "NAME=value", that are others than this process's.
+pid_t start(const LocalRun& run, const sigset_t& mask, std::vector<std::string> variables) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -69,17 +73,17 @@ pid_t start(const LocalRun& run, const sigset_t& mask, const std::string& gpus) 
   std::vector<std::string> words = run.command;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  std::string visible = "CUDA_VISIBLE_DEVICES=";
-  std::vector<char*> variables;
+  std::vector<char*> environment;
   for (char** each = environ; *each != nullptr; ++each) {
-    if (gpus.empty() || !std::string_view(*each).starts_with(visible)) variables.push_back(*each);
+    const std::string_view name = std::string_view(*each).substr(0, std::string_view(*each).find('=') + 1);
+    const auto is_other = [&](const std::string& variable) { return variable.starts_with(name); };
+    if (std::none_of(variables.begin(), variables.end(), is_other)) environment.push_back(*each);
   }
-  visible += gpus;
-  if (!gpus.empty()) variables.push_back(visible.data());
-  variables.push_back(nullptr);
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
   pid_t child = 0;
   const int failed =
-      posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), variables.data());
+      posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0)
@@ -100,6 +104,8 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::ve
   const sigset_t awaited = awaited_signals();
   struct Started {
     std::size_t run, slot;
+    /// Jobs of Open MPI that begin and end at once are in each other's way in the one that they share.
+    std::shared_ptr<ScratchFolder> folder;
   };
   std::map<pid_t, Started> running;
   std::set<std::size_t> free;
@@ -111,7 +117,11 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::ve
     while (!stopped && !failure && next < runs.size() && !free.empty()) {
       const std::size_t slot = *free.begin();
       try {
-        running[start(runs[next], blocked.before(), gpus.empty() ? "" : gpus[slot])] = {next, slot};
+        const auto folder = std::make_shared<ScratchFolder>("jigsaw-mpi");
+        std::vector<std::string> variables;
+        if (!gpus.empty()) variables.push_back("CUDA_VISIBLE_DEVICES=" + gpus[slot]);
+        if (!folder->path().empty()) variables.push_back("OMPI_MCA_orte_tmpdir_base=" + folder->path());
+        running[start(runs[next], blocked.before(), std::move(variables))] = {next, slot, folder};
       } catch (const ConfigError&) {
         failure = std::current_exception();
         break;

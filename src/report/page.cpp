@@ -98,8 +98,8 @@ std::string overview(const std::vector<RunRecord>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
   for (const RunRecord& run : runs) {
-    rows.push_back({run.name, state_of(run), text_at(run.config, {"model", "type"}),
-                    ranks_of(run), steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
+    rows.push_back({run.name, state_of(run), text_at(run.config, {"model", "type"}), ranks_of(run),
+                    steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
                     run.valid.empty() ? "-" : short_number(number_at(run.valid.back(), "loss", NAN)),
                     time_of(run), run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
                     run.last_time.empty() ? "-" : run.last_time.substr(0, 19)});

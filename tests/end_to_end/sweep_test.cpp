@@ -3,6 +3,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "command.h"
 
 namespace jigsaw::e2e {
@@ -66,6 +68,33 @@ TEST(Sweep, LocalRunsTakeTheOptionsOfTraining) {
     EXPECT_NE(read(folder / ("run_sweep/seed=" + std::string(seed) + "/log.txt")).find("initialised "),
               std::string::npos);
   }
+}
+
+/// Open MPI 4 has one folder for all jobs of a user on a machine. Jobs that begin in it while others end fail
+/// at times; where a file has its name all do, but those that have another.
+TEST(Sweep, LocalRunsAreNotInEachOthersWay) {
+  const TemporaryFolder folder;
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  const std::string name = host;
+  for (const std::string& each : {name, name.substr(0, name.find('.'))})
+    folder.write("ompi." + each + "." + std::to_string(::geteuid()), "");
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2]}})");
+  const char* const given = std::getenv("OMPI_MCA_orte_tmpdir_base");  // ctest gives one
+  const std::string base = given == nullptr ? "" : given;
+  ::unsetenv("OMPI_MCA_orte_tmpdir_base");
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  const bool shared = std::system("mpirun -n 1 true > /dev/null 2>&1") != 0;
+  for (const char* ranks : {"1", "2"}) {
+    const Outcome outcome = run(1, sweep + " --local 2 --ranks " + ranks);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err << read(folder / "run_sweep/seed=1/output.txt");
+    fs::remove_all(folder / "run_sweep");
+  }
+  ::unsetenv("TMPDIR");
+  if (given != nullptr) ::setenv("OMPI_MCA_orte_tmpdir_base", base.c_str(), 1);
+  EXPECT_TRUE(shared) << "this MPI has another folder, of which nothing is known here";
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with("jigsaw-mpi")) << entry.path();
 }
 
 /// What runs meanwhile is not left alone.

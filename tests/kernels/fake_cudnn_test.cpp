@@ -329,8 +329,8 @@ TEST_F(FakeCudnn, AnyOrderIsTakenWhereItIsAllowed) {
         attention_forward(context_, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
     const Array gradients(context_, shape, DType::kBfloat16);
     attention_backward(context_, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
-                       result.log_sum_exp, {}, {.scale = 0.3}, {gradients, 0}, {gradients, 1},
-                       {gradients, 2}, {});
+                       result.log_sum_exp, {}, {.scale = 0.3}, {gradients, 0}, {gradients, 1}, {gradients, 2},
+                       {});
     return values_of(gradients);
   };
   context_.state<cuda::AttentionParts>().most_pairs = std::int64_t{128} * 128 * 6;
@@ -348,10 +348,9 @@ TEST_F(FakeCudnn, AnyOrderIsTakenWhereItIsAllowed) {
     Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
     std::swap(fresh, context_);
     context_.set_deterministic(deterministic);
-    values_of(convolution_forward(context_, convolution,
-                                  testing::random_array(context_, {1, 5, 6, 4}, DType::kFloat32, 2),
-                                  testing::random_array(context_, {2, 4, 3, 3}, DType::kFloat32, 3), {},
-                                  DType::kFloat32));
+    values_of(convolution_forward(
+        context_, convolution, testing::random_array(context_, {1, 5, 6, 4}, DType::kFloat32, 2),
+        testing::random_array(context_, {2, 4, 3, 3}, DType::kFloat32, 3), {}, DType::kFloat32));
     const std::vector<std::string> said = take_remarks(context_);
     ASSERT_EQ(said.size(), 1U);
     EXPECT_EQ(said[0].find(", in any order") == std::string::npos, deterministic) << said[0];

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/scratch_folder.h"
 #include "base/text.h"
 #include "comm/mpi/mpi_state.h"
 #include "comm/mpi/mpi_transfer.h"
@@ -58,6 +59,52 @@ void let_threads_share_doorbells() {
 #endif
 }
 
+bool has_launcher() {
+  for (const char* variable : {"PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"}) {
+    if (std::getenv(variable) != nullptr) return true;
+  }
+  return launched_ranks().has_value();
+}
+
+/// A variable of the environment that is another while this lives.
+class OtherVariable {
+ public:
+  OtherVariable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~OtherVariable() {
+    if (before_) setenv(name_, before_->c_str(), 1);
+    if (!before_) unsetenv(name_);
+  }
+  OtherVariable(const OtherVariable&) = delete;
+  OtherVariable& operator=(const OtherVariable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+/// What Open MPI 4 is told, while it is initialised, of a process that no launcher started: that it needs no
+/// daemon, and has a folder to itself. In the one that all jobs of a user share, a job that begins fails when
+/// one that ends removes the folder between its looks (opal_os_dirpath_create()), as runs of a sweep do.
+class AloneInOpenMpi {
+ public:
+  AloneInOpenMpi() {
+    constexpr const char* kFolder = "OMPI_MCA_orte_tmpdir_base";
+    if (has_launcher()) return;
+    const char* const given = std::getenv(kFolder);
+    own_.emplace("jigsaw-mpi", given == nullptr ? "" : given);
+    if (own_->path().empty()) return;
+    folder_.emplace(kFolder, own_->path());
+    isolated_.emplace("OMPI_MCA_ess_singleton_isolated", "1");
+  }
+
+ private:
+  std::optional<ScratchFolder> own_;
+  std::optional<OtherVariable> folder_, isolated_;
+};
+
 /// What MPI allows of threads.
 int initialize() {
   int initialized = 0;
@@ -66,6 +113,7 @@ int initialize() {
   if (ranks_exceed_cores()) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   let_threads_share_doorbells();
   int provided = 0;
+  const AloneInOpenMpi alone;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return provided;

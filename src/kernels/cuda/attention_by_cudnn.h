@@ -29,8 +29,7 @@ struct AttentionParts {
     std::int64_t batches, heads, queries;
   };
   Part largest(const CudnnAttentionProblem& backward) const {
-    const auto [batches, heads, queries] =
-        std::array{backward.batches, backward.heads, backward.queries};
+    const auto [batches, heads, queries] = std::array{backward.batches, backward.heads, backward.queries};
     // What stands for each query: in any order a row of dq in f32, of the size of two in bf16.
     const std::int64_t keys = backward.deterministic ? backward.keys : 2 * backward.head_size;
     constexpr std::int64_t kTile = 128;  // to whose multiples cuDNN rounds up

@@ -41,7 +41,8 @@ struct CudnnOperands {
 class CudnnPlan;
 
 /// cuDNN's plan for it, kept by the context; null where no engine of cuDNN forms its sums in full precision
-/// and, if it is to be deterministic, repeats them bit for bit. The library is of the version that this was built for (cudnn_library()).
+/// and, if it is to be deterministic, repeats them bit for bit. The library is of the version that this was
+/// built for (cudnn_library()).
 /// @param why  gets what cuDNN says of that, "" for nothing.
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem, std::string& why);
 
