@@ -1,4 +1,7 @@
 #include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "checkpoint/folder.h"
@@ -40,12 +43,17 @@ ExitCode import_parameters(const std::string& input, const std::string& output) 
   return ExitCode::kDone;
 }
 
-/// Prints what a checkpoint or data file holds. @throws CheckpointError  when it is damaged.
-ExitCode inspect_file(const std::string& path) {
-  Inspection inspection;
-  as_checkpoint_error([&] { inspection = inspect(path); });
-  std::cout << inspection.text << std::flush;
-  if (!inspection.damage.empty()) throw CheckpointError(inspection.damage);
+/// Prints what checkpoints and data files hold. @throws CheckpointError  behind them all, of the first that is
+/// damaged.
+ExitCode inspect_files(const std::vector<std::string>& paths) {
+  std::string damage;
+  for (const std::string& path : paths) {
+    Inspection inspection;
+    as_checkpoint_error([&] { inspection = inspect(path); });
+    std::cout << inspection.text << std::flush;
+    if (damage.empty()) damage = inspection.damage;
+  }
+  if (!damage.empty()) throw CheckpointError(damage);
   return ExitCode::kDone;
 }
 
@@ -68,9 +76,9 @@ std::function<ExitCode()> declare_import(const CommandOptions& command, const In
 }
 
 std::function<ExitCode()> declare_inspect(const CommandOptions& command, const Invocation& /*invocation*/) {
-  auto path = std::make_shared<std::string>();
-  command.add_option("path", *path, "The file or folder").required().not_empty();
-  return [path] { return inspect_file(*path); };
+  auto paths = std::make_shared<std::vector<std::string>>();
+  command.add_option("paths", *paths, "The files or folders").required().not_empty();
+  return [paths] { return inspect_files(*paths); };
 }
 
 }  // namespace jigsaw

@@ -50,7 +50,7 @@ const std::vector<Command>& command_table() {
       {"config", "Explain the configuration", declare_config, RunsOn::kFirstRank},
       {"export", "Write the parameters of a checkpoint as safetensors", declare_export, RunsOn::kFirstRank},
       {"import", "Make a checkpoint for --init-from out of safetensors", declare_import, RunsOn::kFirstRank},
-      {"inspect", "Print what a checkpoint, safetensors or data file holds, and check it", declare_inspect,
+      {"inspect", "Print what checkpoints, safetensors or data files hold, and check them", declare_inspect,
        RunsOn::kFirstRank},
       {"rules", "Prove the sharding rules of every operation, and print them", declare_rules,
        RunsOn::kFirstRank},

@@ -189,8 +189,10 @@ TEST_F(SkipTest, TooManyInARowEndWithExitCode5AndTheLastGoodCheckpoint) {
   EXPECT_EQ(steps.size(), 4U);
   const std::string newest = read(folder_ / "run/checkpoints/latest");
   EXPECT_EQ(std::stoi(newest.substr(5)), *steps.begin() - 1) << newest;
-  const Outcome inspected = run(1, "inspect " + (folder_ / "run/checkpoints"));
+  const std::string checkpoints = folder_ / "run/checkpoints";
+  const Outcome inspected = run(1, "inspect " + checkpoints);
   EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+  EXPECT_EQ(run(1, "inspect " + checkpoints + " " + checkpoints).out, inspected.out + inspected.out);
 }
 
 }  // namespace

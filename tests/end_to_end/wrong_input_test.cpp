@@ -201,7 +201,7 @@ TEST(WrongInput, AConfigurationNeedsNoOption) {
     EXPECT_EQ(outcome.exit_code, 0) << how << outcome.err;
   }
   EXPECT_EQ(run(1, "check " + (folder / "config.json")).exit_code, 0);
-  EXPECT_EQ(run(1, "inspect x " + (folder / "config.json")).exit_code, 2);
+  EXPECT_EQ(run(1, "export --checkpoint x --output y " + (folder / "config.json")).exit_code, 2);
 }
 
 TEST(WrongInput, MissingConfigurationFile) {
