@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "commands.h"
+#include "job.h"
 #include "train/configuration.h"
 
 namespace jigsaw {
@@ -17,7 +18,10 @@ std::function<ExitCode()> declare_config(const CommandOptions& command, const In
   command.add_flag("--markdown", options->reference, "Print all keys as docs/configuration.md has them");
   return [options] {
     if (options->schema) {
-      std::cout << schema<Configuration>().dump(2) << '\n';
+      Json all = schema<Configuration>();
+      for (const char* name : kKeysOfARun)
+        all["properties"][name] = {{"description", "A run writes it into its config.json; it is not read."}};
+      std::cout << all.dump(2) << '\n';
     } else if (options->reference) {
       std::cout << reference<Configuration>();
     } else {

@@ -184,7 +184,7 @@ void tell_mesh(Job& job, int ranks) {
 Json configuration_json(const ConfigArguments& arguments) {
   Json json = load_config(arguments.config);
   if (json.is_object()) {
-    for (const char* of_a_run : {"versions", "command_line"}) json.erase(of_a_run);
+    for (const char* of_a_run : kKeysOfARun) json.erase(of_a_run);
   }
   for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
   return json;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,6 +13,9 @@
 #include "train/device.h"
 
 namespace jigsaw {
+
+/// What a run's config.json holds beside its configuration.
+inline constexpr std::array<const char*, 2> kKeysOfARun = {"versions", "command_line"};
 
 /// As the file has it, with what the command line overrides. It may be the config.json of a run, without what
 /// that says of the run. @throws ConfigError

@@ -10,7 +10,7 @@ CommandOption add_configuration(const CommandOptions& command, ConfigArguments& 
   command.add_flag("--quiet", arguments.quiet, "Show warnings and errors only; log.txt gets all");
   return command
       .add_option("-c,--config,configuration", arguments.config,
-                  "The configuration (JSON) of a run; --config may be left out")
+                  "The configuration (JSON) of a run; the word --config itself may be left out")
       .not_empty();
 }
 

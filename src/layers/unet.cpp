@@ -206,7 +206,8 @@ void check_levels(const Model& model, const UNetOptions& options, std::size_t le
   if (levels <= most) return;
   throw ConfigError(concat("model.", options.widths.empty() ? "levels" : "widths", " has ", levels,
                            " levels, but a grid of ", model.description().space,
-                           " points is a single one after ", most - 1, " halvings; use at most ", most));
+                           " points is a single one after it was halved ",
+                           counted(static_cast<std::int64_t>(most - 1), "time"), "; use at most ", most));
 }
 
 }  // namespace

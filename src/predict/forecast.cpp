@@ -15,6 +15,7 @@
 #include "predict/background_writer.h"
 #include "predict/forecast_file.h"
 #include "predict/physical.h"
+#include "predict/rate.h"
 #include "train/rollouts.h"
 
 namespace jigsaw::inline predict {
@@ -305,10 +306,10 @@ void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
     log.warn(concat(not_finite, " values of the forecasts are not finite, and stand as missing in ",
                     options.output));
   }
-  const auto steps = static_cast<double>(run.starts() * options.steps);
+  const std::int64_t steps = run.starts() * options.steps;
   log.info(concat("wrote ", counted(run.starts(), "forecast"), " of ", counted(options.steps, "step"), " to ",
                   options.output, " (", human_bytes(bytes), ") in ", human_seconds(seconds), ": ",
-                  steps / seconds, " steps a second"));
+                  per_second(steps, "steps", seconds)));
 }
 
 }  // namespace jigsaw::inline predict

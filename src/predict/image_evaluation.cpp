@@ -50,7 +50,7 @@ class ImageScorer {
   }
   const ImageData& data() const { return data_; }
   std::int64_t windows() const { return images_.windows(); }
-  std::size_t parts() const { return images_.regions().size(); }
+  std::int64_t parts() const { return std::ssize(images_.regions()); }
   const std::vector<double>& ranges() const { return ranges_; }
   const std::vector<ImageMeasure>& measures() const { return measures_; }
   std::vector<std::string> names() const;
@@ -329,8 +329,8 @@ void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options,
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
   });
-  log.info(concat("scored ", scorer.parts(), " parts of images by ", scorer.windows(), " windows in ",
-                  human_seconds(seconds.count())));
+  log.info(concat("scored ", counted(scorer.parts(), "part"), " of images by ",
+                  counted(scorer.windows(), "window"), " in ", human_seconds(seconds.count())));
 }
 
 }  // namespace jigsaw::inline predict

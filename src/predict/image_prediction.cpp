@@ -16,6 +16,7 @@
 #include "predict/image_run.h"
 #include "predict/output_file.h"
 #include "predict/own_points.h"
+#include "predict/rate.h"
 #include "predict/written_axes.h"
 #include "samples/image_axes.h"
 #include "samples/strided_copy.h"
@@ -459,7 +460,7 @@ void write_image_predictions(TrainedModel& model, const ImageOptions& options, L
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
   log.info(concat("wrote ", counted(writer.images(), "image"), " to ", options.output, " in ",
                   human_seconds(seconds.count()), ": ",
-                  static_cast<double>(writer.windows()) / seconds.count(), " windows a second"));
+                  per_second(writer.windows(), "windows", seconds.count())));
 }
 
 }  // namespace jigsaw::inline predict

@@ -1,5 +1,6 @@
 #include "predict/score_report.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -144,10 +145,15 @@ class ScoreFile {
     std::vector<int> numbers(scores_.regions().size());
     std::iota(numbers.begin(), numbers.end(), 0);
     region_ = add_axis("region", numbers);
-    std::vector<std::string> names;
-    for (const Region& region : scores_.regions()) names.push_back(region.name);
+    std::vector<std::string> names, words;  // CF wants a word for each
+    for (const Region& region : scores_.regions()) {
+      names.push_back(region.name);
+      words.push_back(region.name);
+      std::ranges::replace(words.back(), ' ', '_');
+    }
     file_.add_text(integers_.back().first, "long_name", "region, by number: " + join(names, ", "));
-    file_.add_text(integers_.back().first, "flag_meanings", join(names, " "));
+    file_.add_numbers(integers_.back().first, "flag_values", numbers);
+    file_.add_text(integers_.back().first, "flag_meanings", join(words, " "));
     wave_numbers_ = scores_.spectrum(0, 0).truth.size();
     if (wave_numbers_ == 0) return;
     std::vector<int> waves(wave_numbers_);

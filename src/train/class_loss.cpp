@@ -1,6 +1,7 @@
 #include "train/class_loss.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "array/transfer.h"
@@ -48,7 +49,7 @@ double SampleClassSums::dice(std::int64_t k) const {
     hits += of(ClassSums::kHits, b, k);
     both += of(ClassSums::kLabelled, b, k) + of(ClassSums::kChosen, b, k);
   }
-  return both > 0 ? 2 * hits / both : 1.0;
+  return both > 0 ? 2 * hits / both : std::nan("");
 }
 
 std::vector<double> class_weights_of(const std::vector<double>& counts) {

@@ -28,7 +28,7 @@ struct SampleClassSums {
 
   /// The part of the labelled points whose likeliest class is their label.
   double accuracy() const;
-  /// 2·hits/(labelled + chosen) over all samples; 1 where the class is neither labelled nor chosen.
+  /// 2·hits/(labelled + chosen) over all samples; NaN where the class is neither labelled nor chosen.
   double dice(std::int64_t k) const;
 };
 

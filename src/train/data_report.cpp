@@ -294,9 +294,10 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
   DataReport report;
   const std::int64_t train = data.count(Split::kTrain), valid = data.count(Split::kValid);
   const std::int64_t batch = configuration.train.batch_size, every = configuration.validation.every;
-  report.lines.push_back(concat(
-      "data: ", train, " samples of training and ", valid, " of validation on the grid ", data.grid().shape(),
-      "; inputs ", listed(data.channels().inputs), "; targets ", listed(data.channels().targets)));
+  report.lines.push_back(concat("data: ", counted(train, "sample"), " of training and ", valid,
+                                " of validation on the grid ", data.grid().shape(), "; inputs ",
+                                listed(data.channels().inputs), "; targets ",
+                                listed(data.channels().targets)));
   if (!data.statistics().fields.empty())
     report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
   if (auto* forecasts = dynamic_cast<Dataset*>(&data)) {
@@ -308,8 +309,9 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
     report.warnings.push_back(warning);
   report_values(data.statistics(), report);
   if (batch > train) {
-    report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ", train,
-                                     " samples of training, some of which are in each batch more than once"));
+    report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ",
+                                     counted(train, "sample"),
+                                     " of training, of which each batch has some more than once"));
   }
   if (every > 0 && valid == 0)
     report.lines.push_back("no validation runs, for data.valid names no data for it");

@@ -76,14 +76,16 @@ class ClassScores : public Scores {
   ValidationResult result() const override {
     const std::string& name = data_.channels().targets[0].name;
     std::vector<double> dice;
-    double mean = 0;
+    double sum = 0, named = 0;
     for (std::int64_t k = 0; k < sums_->classes; ++k) {
       dice.push_back(sums_->dice(k));
-      mean += dice.back() / static_cast<double>(sums_->classes);
+      if (std::isnan(dice.back())) continue;
+      sum += dice.back();
+      ++named;
     }
     const double accuracy = sums_->accuracy();
     return {loss_.mean(*sums_).value(),
-            {Json{{name, {{"accuracy", accuracy}, {"mean_dice", mean}, {"dice", dice}}}}}};
+            {Json{{name, {{"accuracy", accuracy}, {"mean_dice", sum / named}, {"dice", dice}}}}}};
   }
 
  private:

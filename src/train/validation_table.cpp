@@ -190,7 +190,10 @@ class Table {
     const auto dice = row.scores.find("dice");
     if (dice == row.scores.end() || !dice->is_array()) return;
     std::string line = formatted("    accuracy %.4f, Dice of each class", number(row.scores, "accuracy"));
-    for (const Json& each : *dice) line += formatted(" %.4f", each.is_number() ? each.get<double>() : kNone);
+    for (const Json& each : *dice) {
+      const double value = each.is_number() ? each.get<double>() : kNone;
+      line += std::isnan(value) ? " -" : formatted(" %.4f", value);
+    }
     for (const std::string& part : wrapped(line, 80, 6)) lines.push_back(part);
   }
 

@@ -92,12 +92,14 @@ struct Verified {
 };
 
 TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
-  ASSERT_EQ(evaluate(1, "--region box=20,60,-30,40 --netcdf " + (folder() / "scores.nc")).exit_code, 0);
+  ASSERT_EQ(evaluate(1, "--region 'a box=20,60,-30,40' --netcdf " + (folder() / "scores.nc")).exit_code, 0);
   const Json found = scores();
   ASSERT_EQ(predict(1, "verified.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
   const NetcdfReader file(folder() / "verified.nc"), table(folder() / "scores.nc");
   const Json valid = metrics(trained(), "valid").back();
-  EXPECT_EQ(table.text("region", "flag_meanings"), "all northern_hemisphere tropics southern_hemisphere box");
+  EXPECT_EQ(table.text("region", "flag_meanings"),
+            "all northern_hemisphere tropics southern_hemisphere a_box");
+  EXPECT_EQ(table.numbers("region", "flag_values"), (std::vector<int>{0, 1, 2, 3, 4}));
   constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
   for (const char* variable : {"t2m", "u10"}) {
     const Verified v(file, Truth(data(), variable), variable);
@@ -105,7 +107,7 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
     for (const auto& [region, inside] : std::vector<std::pair<std::string, bool (*)(std::size_t)>>{
              {"all", [](std::size_t) { return true; }},
              {"tropics", [](std::size_t i) { return i / kColumns >= 14 && i / kColumns <= 22; }},
-             {"box", [](std::size_t i) {
+             {"a box", [](std::size_t i) {
                 return i / kColumns >= 6 && i / kColumns <= 14 && (i % kColumns >= 66 || i % kColumns <= 8);
               }}}) {
       for (std::size_t lead = 0; lead < kLeads; ++lead) {

@@ -183,6 +183,8 @@ TEST(ClassLosses, ScoreWhatIsLikeliest) {
     EXPECT_DOUBLE_EQ(sums.merged(rank).dice(1), sums.dice(1));
     EXPECT_DOUBLE_EQ(sums.merged(rank).accuracy(), sums.accuracy());
   });
+  const SampleClassSums nobody{{}, 1, 2, std::vector<double>(std::size_t{2} * ClassSums::kKinds, 0.0)};
+  EXPECT_TRUE(std::isnan(nobody.dice(0))) << "neither labelled nor chosen";
 }
 
 TEST(ClassLosses, AreNoNumberAndPushNothingWhereNothingIsLabelled) {

@@ -67,6 +67,13 @@ class NetcdfReader {
     EXPECT_EQ(nc_get_att_double(file_, variable(name), attribute.c_str(), &value), NC_NOERR) << attribute;
     return value;
   }
+  std::vector<int> numbers(const std::string& name, const std::string& attribute) const {
+    std::size_t length = 0;
+    EXPECT_EQ(nc_inq_attlen(file_, variable(name), attribute.c_str(), &length), NC_NOERR) << attribute;
+    std::vector<int> result(length);
+    nc_get_att_int(file_, variable(name), attribute.c_str(), result.data());
+    return result;
+  }
   /// "" where there is none; the variable "" is the file.
   std::string text(const std::string& name, const std::string& attribute) const {
     const int id = name.empty() ? NC_GLOBAL : variable(name);

@@ -171,6 +171,8 @@ TEST(ClassScores, AreThoseOfTheWholePartOnEveryMesh) {
     for (std::size_t k = 0; k < 3; ++k) {
       EXPECT_NEAR(scores.at("dice")[k].get<double>(), 2 * hits[k] / both[k], 1e-14);
     }
+    EXPECT_NEAR(scores.at("mean_dice").get<double>(),
+                2.0 / 3 * (hits[0] / both[0] + hits[1] / both[1] + hits[2] / both[2]), 1e-14);
     EXPECT_NEAR(result.loss, 1 - overlap, 1e-12);
   }
 }

@@ -98,9 +98,9 @@ TEST(ValidationTable, OfImagesShowsPsnrAndOfLabelsDice) {
   const Lines lines = table_of(image, nullptr, {});
   EXPECT_EQ(lines[0], "  variable    PSNR dB   change   input dB");
   EXPECT_EQ(lines[1], "  volume         31.5               20.25");
-  const ValidationResult labels{0.1,
-                                {{{"mask", {{"accuracy", 0.9}, {"mean_dice", 0.75}, {"dice", {0.5, 1.0}}}}}}};
-  EXPECT_EQ(table_of(labels, nullptr, {})[2], "    accuracy 0.9000, Dice of each class 0.5000 1.0000");
+  const ValidationResult labels{
+      0.1, {{{"mask", {{"accuracy", 0.9}, {"mean_dice", 0.75}, {"dice", {0.5, NAN, 1.0}}}}}}};
+  EXPECT_EQ(table_of(labels, nullptr, {})[2], "    accuracy 0.9000, Dice of each class 0.5000 - 1.0000");
 }
 
 TEST(ValidationTable, NamesOfLevels) {

@@ -101,6 +101,11 @@ void NetcdfOutput::add_numbers(int variable, const char* name, const std::vector
   check(nc_put_att_double(file_, variable, name, NC_DOUBLE, values.size(), values.data()));
 }
 
+void NetcdfOutput::add_numbers(int variable, const char* name, const std::vector<int>& values) {
+  const auto lock = lock_io();
+  check(nc_put_att_int(file_, variable, name, NC_INT, values.size(), values.data()));
+}
+
 void NetcdfOutput::add_chunks(int variable, const std::vector<std::size_t>& extents,
                               std::size_t cache_bytes) {
   const auto lock = lock_io();

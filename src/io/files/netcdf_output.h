@@ -43,6 +43,7 @@ class NetcdfOutput {
   void add_number(int variable, const char* name, float value);
   void add_number(int variable, const char* name, std::int16_t value);
   void add_numbers(int variable, const char* name, const std::vector<double>& values);
+  void add_numbers(int variable, const char* name, const std::vector<int>& values);
   /// Stores a NetCDF-4 variable in deflated chunks of these extents.
   /// @param cache_bytes  of chunks that are kept until they are whole.
   void add_chunks(int variable, const std::vector<std::size_t>& extents, std::size_t cache_bytes);

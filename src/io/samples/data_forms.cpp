@@ -123,7 +123,11 @@ std::string to_text(const SliceRanges& ranges) {
 
 FormPtr<DataPart> part_form() {
   const auto read = [](const Json& json, const Place& at) -> std::optional<DataPart> {
-    if (!json.is_object() || json.empty()) return std::nullopt;
+    if (!json.is_object()) return std::nullopt;
+    if (json.empty())
+      at.error(
+          "is empty; give it two dates as [\"2019-03-01\", \"2019-03-24\"], or of images slices as "
+          "{\"depth\": [0, 74]}");
     return read_slices(json, at);
   };
   const auto write = [](const DataPart& part) { return write_slices(std::get<SliceRanges>(part)); };
