@@ -88,9 +88,9 @@ class Table {
     std::erase_if(sorted, [&](const Row& row) { return std::isnan(rank_of(row)); });
     std::ranges::stable_sort(sorted, {}, [&](const Row& row) { return rank_of(row); });
     const auto ends = static_cast<std::ptrdiff_t>(std::min(kEnds, sorted.size()));
-    lines.push_back(painted(options_.terminal, Colour::kBold, "  worst"));
+    lines.push_back(title(options_.lead_hours > 0, "worst"));
     append(lines, {sorted.begin(), sorted.begin() + ends});
-    lines.push_back(painted(options_.terminal, Colour::kBold, "  best"));
+    lines.push_back(title(options_.lead_hours > 0, "best"));
     append(lines, {sorted.end() - ends, sorted.end()});
     lines.push_back(concat("  all ", rows_.size(), " rows stand in metrics.jsonl"));
     return lines;
@@ -128,8 +128,8 @@ class Table {
     return name.size() < row.variable.size() ? name.substr(0, name.size() - 3) + "..." : name;
   }
 
-  std::string title(bool leads) const {
-    std::string line = "  " + padded("variable", width_);
+  std::string title(bool leads, const std::string& rows = "variable") const {
+    std::string line = "  " + padded(rows, width_);
     line += leads ? "   lead" : options_.lead_hours > 0 ? "       " : "";
     line += formatted(" %10s %8s", measure_.title, "change");
     if (has_persistence_) line += formatted(" %11s", "persistence");
