@@ -117,6 +117,8 @@ class DataFile {
   std::optional<FieldPlace> find_standard_name(const Field& field);
   const FileVariable& coordinate(const std::string& dimension) const;
   void find_projection(const FileVariable& variable, FieldAxes& axes) const;
+  bool are_nominal(const FileVariable& variable, const FieldAxes& axes) const;
+  bool differs_from_axes(const FileVariable& places, bool latitudes) const;
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable* valid_times_along(const std::string& dimension) const;
@@ -135,6 +137,7 @@ class DataFile {
   std::map<std::string, std::vector<double>> coordinates_;
   std::map<std::string, std::vector<Time>> times_;
   std::map<std::string, std::vector<std::string>> names_;
+  mutable std::map<std::string, bool> nominal_;  ///< of variables of places, whether axes say others
 };
 
 }  // namespace jigsaw::inline samples

@@ -329,7 +329,9 @@ class FileSet {
   bool members_differ_ = false;
   std::optional<Calendar> calendar_;
   std::string calendar_file_;
-  std::map<std::tuple<int, std::string, std::string>, std::array<std::shared_ptr<const AxisMap>, 2>>
+  /// By file, dimensions, and what says the latitudes of points on a projection.
+  std::map<std::tuple<int, std::string, std::string, std::string>,
+           std::array<std::shared_ptr<const AxisMap>, 2>>
       axis_maps_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;

@@ -92,10 +92,11 @@ void standardise(const std::array<std::vector<double>, 2>& samples, double& midd
 void FileSet::place_on_grid(Part& part) {
   const std::string& rows = dimension(*part.variable, part.axes.latitude);
   const std::string& columns = dimension(*part.variable, part.axes.longitude);
-  auto& maps = axis_maps_[{part.file, rows, columns}];
+  const bool projected = part.axes.projected;
+  const std::string places = projected ? use(part.file).places(*part.variable).first->name : "";
+  auto& maps = axis_maps_[{part.file, rows, columns, places}];
   if (!maps[0]) {
     DataFile& file = use(part.file);
-    const bool projected = part.axes.projected;
     const auto points = [&](int axis, const std::string& name) {
       return projected ? numbers_to(part.variable->shape[axis]) : file.coordinates(name);
     };
@@ -335,11 +336,13 @@ void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes
                                                 : concat("; its ", axis, " are ", describe_axis(here),
                                                          ", those of the other ", describe_axis(there));
   };
+  // Of a projection there are numbers of rows and columns alone.
+  const bool degrees = !part.axes.projected && grid_.geographic;
   throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (",
                          latitudes.size(), " x ", longitudes.size(), ") than the fields of ", grid_file_,
                          " (", grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")",
-                         differs("latitudes", latitudes, 0, false),
-                         differs("longitudes", longitudes, 1, true)));
+                         degrees ? differs("latitudes", latitudes, 0, false) : "",
+                         degrees ? differs("longitudes", longitudes, 1, true) : ""));
 }
 
 }  // namespace jigsaw::inline samples

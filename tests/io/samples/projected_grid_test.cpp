@@ -365,5 +365,104 @@ TEST(ProjectedGrid, ForcingsAreThoseOfThePoints) {
   });
 }
 
+/// As CICE and MOM write: on the same dimensions latitudes and longitudes of centres (T) and of corners (U),
+/// half a degree further, that fields name in `coordinates`; `a` and `t` those of centres, `u` of corners.
+/// With `axes` rows and columns have degrees of their own, from which the points' differ by `bend` in the
+/// last row.
+std::string write_staggered(const testing::TemporaryFolder& folder, const std::string& first, bool axes,
+                            double bend = 0) {
+  const std::string path = concat(folder.path(), "/", first, axes, bend, ".nc");
+  NetcdfWriter file(path);
+  const int time = file.dimension("time", kTimes), y = file.dimension("yh", kRows),
+            x = file.dimension("xh", kColumns);
+  const int times = file.variable("time", NC_DOUBLE, {time});
+  file.text(times, "units", "hours since 2020-02-01");
+  std::vector<std::pair<int, std::vector<double>>> fields;
+  const auto add = [&](const std::string& name, const std::vector<int>& dims, const char* units,
+                       std::vector<double> values) {
+    const int variable = file.variable(name, NC_DOUBLE, dims);
+    file.text(variable, "units", units);
+    fields.emplace_back(variable, std::move(values));
+    return variable;
+  };
+  const auto row = [](std::int64_t i, std::int64_t) { return 50 + 2.0 * static_cast<double>(i); };
+  const auto column = [](std::int64_t, std::int64_t j) { return 3.0 * static_cast<double>(j); };
+  if (axes) {
+    std::vector<double> rows, columns;
+    for (std::int64_t i = 0; i < kRows; ++i) rows.push_back(row(i, 0));
+    for (std::int64_t j = 0; j < kColumns; ++j) columns.push_back(column(0, j));
+    add("yh", {y}, "degrees_north", rows);
+    add("xh", {x}, "degrees_east", columns);
+  }
+  const std::vector<std::string> kinds =
+      first == "T" ? std::vector<std::string>{"T", "U"} : std::vector<std::string>{"U", "T"};
+  for (const std::string& kind : kinds) {
+    const double shift = kind == "U" ? 0.5 : 0;
+    const auto bent = [&](const auto& of) {
+      return plane(
+          [&](std::int64_t i, std::int64_t j) { return of(i, j) + shift + (i + 1 == kRows ? bend : 0); });
+    };
+    add(kind + "LAT", {y, x}, "degrees_north", bent(row));
+    add(kind + "LON", {y, x}, "degrees_east", bent(column));
+  }
+  for (const auto& [name, kind] : {std::pair{"a", "T"}, std::pair{"t", "T"}, std::pair{"u", "U"}}) {
+    std::vector<double> values;
+    for (std::int64_t t = 0; t < 4; ++t) {
+      const auto here = plane([&](std::int64_t i, std::int64_t j) { return value(t, i, j); });
+      values.insert(values.end(), here.begin(), here.end());
+    }
+    file.text(add(name, {time, y, x}, "1", values), "coordinates", concat(kind, "LON ", kind, "LAT time"));
+  }
+  file.end();
+  file.put(times, {kTimes}, {0, 6, 12, 18});
+  for (const auto& [variable, values] : fields) {
+    const bool plane_alone = values.size() == kRows * kColumns;
+    file.put(variable,
+             values.size() <= kColumns ? std::vector<std::size_t>{values.size()}
+             : plane_alone             ? std::vector<std::size_t>{kRows, kColumns}
+                                       : std::vector<std::size_t>{kTimes, kRows, kColumns},
+             values);
+  }
+  return path;
+}
+
+TEST(ProjectedGrid, AFieldLiesWhereItsCoordinatesSay) {
+  const testing::TemporaryFolder folder;
+  for (const char* first : {"T", "U"}) {
+    for (const auto& [name, shift] : {std::pair{"a", 0.0}, std::pair{"u", 0.5}}) {
+      FileSet files({write_staggered(folder, first, false)});
+      files.select({name, {}}, true);
+      const PointPlaces places = files.read_degrees(Box::whole({kRows, kColumns}));
+      EXPECT_EQ(places.latitude[kColumns + 1], 52 + shift) << name << first;
+      EXPECT_EQ(places.longitude[kColumns + 1], 3 + shift) << name << first;
+    }
+    FileSet files({write_staggered(folder, first, false)});
+    files.select({"a", {}}, true);
+    files.select({"t", {}}, true);
+    try {
+      files.select({"u", {}}, true);
+      ADD_FAILURE() << "centres and corners are one grid";
+    } catch (const DataError& error) {
+      EXPECT_NE(std::string(error.what()).find("lies at other latitudes"), std::string::npos) << error.what();
+    }
+  }
+}
+
+/// Of a tripolar grid axes say nominal degrees: points lie where the field's coordinates say, unless that is
+/// the same.
+TEST(ProjectedGrid, AxesThatFieldsContradictAreNominal) {
+  const testing::TemporaryFolder folder;
+  FileSet tripolar({write_staggered(folder, "T", true, 0.25)});
+  tripolar.select({"a", {}}, true);
+  EXPECT_FALSE(tripolar.grid().geographic);
+  const PointPlaces places = tripolar.read_degrees(Box::whole({kRows, kColumns}));
+  EXPECT_EQ(places.latitude[(kRows - 1) * kColumns], 58.25);
+  EXPECT_EQ(places.longitude[(kRows - 1) * kColumns + 1], 3.25);
+  FileSet regular({write_staggered(folder, "T", true)});
+  regular.select({"a", {}}, true);
+  EXPECT_TRUE(regular.grid().geographic);
+  EXPECT_EQ(regular.grid().axes[0].coordinates.back(), 58);
+}
+
 }  // namespace projected_grid_test
 }  // namespace jigsaw
