@@ -10,7 +10,9 @@
 #include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/image_pairs.h"
+#include "samples/units.h"
 #include "samples/windows.h"
+#include "train/loss_types.h"
 #include "train/scores.h"
 #include "train/validation_table.h"
 
@@ -148,6 +150,22 @@ void report_values(const Statistics& statistics, DataReport& report) {
   report.lines.push_back(concat("values in data.train: ", ranges(statistics)));
   report.lines.push_back(
       concat("missing in data.train: ", missing.empty() ? "nothing" : join(missing, "; ")));
+}
+
+/// Levels that weigh as pressures and are others.
+void report_weights(const Tagged& loss, Dataset& data, DataReport& report) {
+  if (!field_loss_options(loss).by_pressure) return;
+  for (const Channel& target : data.channels().targets) {
+    if (!target.field.level) continue;
+    const auto level = data.files().describe(target.field).level;
+    if (!level || !level->texts.contains("units")) continue;
+    const std::string& units = level->texts.at("units");
+    if (units_per_hectopascal(units)) continue;
+    report.warnings.push_back(concat("loss.level_weights is \"pressure\", and levels of ",
+                                     target.field.variable, " are ", level->name, " in ", units,
+                                     ", of which larger ones count more; \"equal\" counts all alike"));
+    return;
+  }
 }
 
 /// Fields that are taken as constant and are not.
@@ -303,6 +321,7 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
   if (auto* forecasts = dynamic_cast<Dataset*>(&data)) {
     report_periods(*forecasts, report);
     report_constants(*forecasts, report);
+    report_weights(configuration.loss, *forecasts, report);
   }
   if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data.grid()))

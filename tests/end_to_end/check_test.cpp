@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 #include <sstream>
+#include <tuple>
 
 #include "end_to_end/command.h"
+#include "io/netcdf_writer.h"
 #include "support/small_disk.h"
 
 namespace jigsaw::e2e {
@@ -278,6 +281,42 @@ TEST_F(CheckTest, RechunkedFilesTrainTheSameAndAFullDiskIsOneError) {
   const std::string full = folder_ / "full";
   expect_one_error(run(1, rechunk + full), 3, full);
   for (const auto& left : fs::directory_iterator(full)) ADD_FAILURE() << left.path();
+}
+
+/// Levels of an ocean are no pressures.
+TEST_F(CheckTest, WarnsOfDepthsThatWeighAsPressures) {
+  constexpr std::size_t kTimes = 8, kLevels = 2, kRows = 4, kColumns = 5;
+  {
+    testing::NetcdfWriter file(folder_ / "ocean.nc");
+    const std::vector<int> dims = {file.dimension("time", kTimes), file.dimension("depth", kLevels),
+                                   file.dimension("lat", kRows), file.dimension("lon", kColumns)};
+    std::vector<int> axes;
+    for (const auto& [name, units, dim] :
+         {std::tuple{"time", "days since 2020-01-01", dims[0]}, std::tuple{"depth", "m", dims[1]},
+          std::tuple{"lat", "degrees_north", dims[2]}, std::tuple{"lon", "degrees_east", dims[3]}})
+      file.text(axes.emplace_back(file.variable(name, NC_DOUBLE, {dim})), "units", units);
+    const int salt = file.variable("so", NC_FLOAT, dims);
+    file.end();
+    std::vector<double> values(kTimes * kLevels * kRows * kColumns);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i * i));
+    file.put(axes[0], {kTimes}, {0, 1, 2, 3, 4, 5, 6, 7});
+    file.put(axes[1], {kLevels}, {5, 50});
+    file.put(axes[2], {kRows}, {40, 41, 42, 43});
+    file.put(axes[3], {kColumns}, {0, 1, 2, 3, 4});
+    file.put(salt, {kTimes, kLevels, kRows, kColumns}, values);
+  }
+  const std::string data = quoted("data.files=[\"" + (folder_ / "ocean.nc") + "\"]"),
+                    fields = quoted(R"(data.variables=[{"name":"so","levels":[5,50]}])"),
+                    dates = quoted(R"(data.train=["2020-01-01","2020-01-08"])");
+  for (const char* weights : {"equal", "pressure"}) {
+    const Outcome outcome =
+        run(1, arguments() + "--set " + data + " --set " + fields + " --set " + dates +
+                   " --set data.valid=null --set data.input_hours=[0] --set data.lead_hours=24 --set " +
+                   quoted(R"(loss={"level_weights":")" + std::string(weights) + "\"}"));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const bool warned = outcome.err.find("levels of so are depth in m") != std::string::npos;
+    EXPECT_EQ(warned, std::string(weights) == "pressure") << outcome.err;
+  }
 }
 
 }  // namespace

@@ -448,6 +448,8 @@ TEST(ForecastInputs, LevelsWeighByPressure) {
   EXPECT_DOUBLE_EQ(options.variable_weights.at("t_500"), 0.5 * 500 / mean);
   EXPECT_DOUBLE_EQ(options.variable_weights.at("t_250"), 3 * 250 / mean);
   EXPECT_DOUBLE_EQ(options.variable_weights.at("q_850"), 2);
+  const auto above = std::vector<Channel>{{"w_0", Role::kPrognostic, {"w", 0}}};
+  EXPECT_THROW(field_loss_options(parse<Configuration>(json).loss, above), ConfigError);
   json["loss"]["variable_weights"]["v"] = 1.0;
   const FieldLossOptions wrong = field_loss_options(parse<Configuration>(json).loss, targets);
   EXPECT_THROW(FieldLoss(wrong, {1, 1}, {"t2m", "t_850", "t_500", "t_250", "q_850"}), ConfigError);
