@@ -465,7 +465,9 @@ std::map<std::string, UndeclaredValues> FileSet::undeclared() const {
 void FileSet::require_one_member(const Field& field, const Part& one, const Part& other) {
   const auto member_in = [&](const Part& part) {
     Pin pin(*this, part.file);
-    return pin.file().scalar_member();
+    if (part.axes.member < 0) return pin.file().scalar_member();
+    CoordinateDescription along = pin.file().describe(dimension(*part.variable, part.axes.member));
+    return along.values.size() == 1 ? std::optional(std::move(along)) : std::nullopt;
   };
   const std::optional<CoordinateDescription> here = member_in(one), there = member_in(other);
   if (!here || !there || here->values == there->values) return;

@@ -275,14 +275,16 @@ TEST(Axes, StatesOfForecastsHoldAtTheirValidTimes) {
 
 /// A file of one state of `v`, all of whose values are one number, and a scalar coordinate.
 std::string write_scalar(const testing::TemporaryFolder& folder, const std::string& file_name,
-                         const Coordinate& scalar, double value) {
+                         const Coordinate& scalar, double value, bool along = false) {
   const std::string path = folder.path() + "/" + file_name;
   NetcdfWriter file(path);
-  const int rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4),
-            time = file.variable("time", NC_INT, {}), id = file.variable(scalar.name, NC_DOUBLE, {}),
+  const int rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4);
+  std::vector<int> of_scalar, plane = {rows, columns};
+  if (along) of_scalar = {file.dimension(scalar.name, 1)}, plane.insert(plane.begin(), of_scalar[0]);
+  const int time = file.variable("time", NC_INT, {}), id = file.variable(scalar.name, NC_DOUBLE, of_scalar),
             latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
             longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
-            v = file.variable("v", NC_DOUBLE, {rows, columns});
+            v = file.variable("v", NC_DOUBLE, plane);
   file.text(time, "units", "hours since 2020-02-01");
   for (const auto& [name, text] : scalar.texts) file.text(id, name.c_str(), text);
   file.text(v, "standard_name", "air_temperature");
@@ -333,16 +335,18 @@ TEST(Axes, AScalarLevelIsThatOfAFileOfOneLevel) {
 TEST(Axes, FilesOfOneMemberEachAreNotMixed) {
   const testing::TemporaryFolder folder;
   const Texts texts = {{"standard_name", "realization"}};
-  FileSet files({write_scalar(folder, "a.nc", {"number", {3}, texts}, 5),
-                 write_scalar(folder, "b.nc", {"number", {4}, texts}, 8)});
-  files.select({"v", {}}, true);
-  std::vector<double> values(12);
-  const std::string message = message_of<DataError>([&] {
-    files.read({"v", {}}, files.times({"v", {}})[0], kPlane, values);
-  });
-  EXPECT_NE(message.find("a.nc is of member 3 of an ensemble (number), and in "), std::string::npos)
-      << message;
-  EXPECT_EQ(message.find("data.overlap"), std::string::npos) << message;
+  for (const bool along : {false, true}) {
+    FileSet files({write_scalar(folder, "a.nc", {"number", {3}, texts}, 5, along),
+                   write_scalar(folder, "b.nc", {"number", {4}, texts}, 8, along)});
+    files.select({"v", {}}, true);
+    std::vector<double> values(12);
+    const std::string message = message_of<DataError>([&] {
+      files.read({"v", {}}, files.times({"v", {}})[0], kPlane, values);
+    });
+    EXPECT_NE(message.find("a.nc is of member 3 of an ensemble (number), and in "), std::string::npos)
+        << message;
+    EXPECT_EQ(message.find("data.overlap"), std::string::npos) << message;
+  }
 }
 
 /// Rows of a swath have times, too, and are rows.
