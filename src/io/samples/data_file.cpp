@@ -277,6 +277,11 @@ std::pair<const FileVariable*, const FileVariable*> DataFile::places(const FileV
   return found;
 }
 
+bool DataFile::is_of_places(const FileVariable& variable) {
+  const AxisKind kind = kind_of(variable.name, &variable);
+  return variable.shape.rank() > 1 && (kind == AxisKind::kLatitude || kind == AxisKind::kLongitude);
+}
+
 bool DataFile::at_one_height(const FileVariable& variable) const {
   const int level = axes(variable).level;
   return level >= 0 &&

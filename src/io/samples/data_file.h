@@ -62,6 +62,8 @@ class DataFile {
 
   /// A dimension is one of times only where something says the times along it.
   FieldAxes axes(const FileVariable& variable) const;
+  /// Whether it is latitudes or longitudes of points, which say where fields lie.
+  static bool is_of_places(const FileVariable& variable);
   /// Whether all of a variable stands at one height or depth, in a unit of length: t2m at 2 m.
   bool at_one_height(const FileVariable& variable) const;
   /// The scalar coordinate (CF, section 5.7) that says the level of a field without a dimension of levels, as

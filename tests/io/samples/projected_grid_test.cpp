@@ -458,6 +458,9 @@ TEST(ProjectedGrid, AxesThatFieldsContradictAreNominal) {
   const PointPlaces places = tripolar.read_degrees(Box::whole({kRows, kColumns}));
   EXPECT_EQ(places.latitude[(kRows - 1) * kColumns], 58.25);
   EXPECT_EQ(places.longitude[(kRows - 1) * kColumns + 1], 3.25);
+  std::string names;
+  for (const VariableSummary& field : tripolar.catalogue()) names += field.name;
+  EXPECT_EQ(names, "atu") << "places are no fields";
   FileSet regular({write_staggered(folder, "T", true)});
   regular.select({"a", {}}, true);
   EXPECT_TRUE(regular.grid().geographic);
