@@ -44,7 +44,8 @@ AxisKind kind_by_name(const std::string& path) {
   if (one_of(name, {"depth", "deptht", "depthu", "depthv", "depthw", "olevel", "st_ocean", "z_t"}))
     return AxisKind::kLevel;
   if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
-  if (one_of(name, {"number", "realization", "member", "ensemble", "ens"})) return AxisKind::kMember;
+  if (one_of(name, {"number", "realization", "member", "member_id", "ensemble", "ens"}))
+    return AxisKind::kMember;
   return AxisKind::kOther;
 }
 
@@ -500,7 +501,8 @@ std::vector<double> DataFile::numbers(const FileVariable& variable) {
 }
 
 std::vector<double> DataFile::member_numbers(const std::string& dimension, std::int64_t members) {
-  if (coordinate_of(*file_, dimension) != nullptr) return coordinates(dimension);
+  const FileVariable* const variable = coordinate_of(*file_, dimension);
+  if (variable != nullptr && variable->numeric()) return coordinates(dimension);
   std::vector<double> numbers(static_cast<std::size_t>(members));
   std::iota(numbers.begin(), numbers.end(), 0.0);
   return numbers;
@@ -572,6 +574,7 @@ CoordinateDescription DataFile::describe(const std::string& dimension) {
   const FileVariable* variable = coordinate_of(*file_, dimension);
   if (variable == nullptr) return {without_groups(dimension), {}, false, {}, "", {}};
   CoordinateDescription result = describe(*variable);
+  if (!variable->numeric()) return result;
   CoordinateValues decoded = read_coordinate(*file_, *variable);
   result.values = std::move(decoded.values);
   result.single_precision = decoded.single_precision;

@@ -97,11 +97,12 @@ class DataFile {
   /// file's unit. @throws DataError  when it has none, one is missing, latitudes or longitudes are in another
   /// unit, or a level stands twice.
   const std::vector<double>& coordinates(const std::string& dimension);
-  /// Numbers of the members of an ensemble along a dimension: its coordinates, or 0, 1, … where it has none.
+  /// Numbers of the members of an ensemble along a dimension: its coordinates, or 0, 1, … where it has none,
+  /// or names (r1i1p1f1).
   /// @throws DataError
   std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
   /// The same as the file has it, for files that are written, in the precision in which readers unpack it
-  /// (read_coordinate). @throws DataError
+  /// (read_coordinate); of names no values. @throws DataError
   CoordinateDescription describe(const std::string& dimension);
   /// The same of a scalar coordinate.
   CoordinateDescription describe_scalar(const FileVariable& scalar);

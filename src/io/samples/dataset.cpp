@@ -94,7 +94,7 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
     throw ConfigError(concat("data.member is ", member,
                              ", and none of the variables has a dimension of members in ", paths_.front(),
                              paths_.size() > 1 ? " and the other files" : "",
-                             " (number, realization, member or ensemble); leave data.member out, or "
+                             " (number, realization, member, member_id or ensemble); leave data.member out, or "
                              "set it to null"));
   }
   check_shape();

@@ -93,7 +93,8 @@ class FileSet {
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  /// Every variable that is a field and not where these lie, sorted by name. @throws DataError  where times cannot be read.
+  /// Every variable that is a field and not where these lie, sorted by name. @throws DataError  where times
+  /// cannot be read.
   std::vector<VariableSummary> catalogue();
 
   /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes

@@ -349,6 +349,45 @@ TEST(Axes, FilesOfOneMemberEachAreNotMixed) {
   }
 }
 
+/// As CMIP's ensembles have them.
+TEST(Axes, MembersThatHaveNamesCountFromZero) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/v.nc";
+  {
+    NetcdfWriter file(path);
+    const int members = file.dimension("member_id", 2), time = file.dimension("time", 1),
+              rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4),
+              names = file.variable("member_id", NC_STRING, {members}),
+              times = file.variable("time", NC_INT, {time}),
+              latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+              longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+              v = file.variable("v", NC_DOUBLE, {members, time, rows, columns});
+    file.text(times, "units", "hours since 2020-02-01");
+    file.end();
+    file.put(names, std::vector<std::string>{"r1i1p1f1", "r2i1p1f1"});
+    file.put(times, std::vector<double>{0});
+    file.put(latitudes, kRows.values);
+    file.put(longitudes, kColumns.values);
+    std::vector<double> values(24, 5);
+    std::fill(values.begin() + 12, values.end(), 8);
+    file.put(v, values);
+  }
+  FileSelection selection;
+  selection.member.number = 1;
+  FileSet files({path}, selection);
+  files.select({"v", {}}, true);
+  std::vector<double> values(12);
+  files.read({"v", {}}, files.times({"v", {}})[0], kPlane, values);
+  EXPECT_EQ(values[3], 8);
+  EXPECT_EQ(files.member()->values, std::vector<double>{1});
+  selection.member.number = 2;
+  FileSet others({path}, selection);
+  EXPECT_NE(message_of<DataError>([&] {
+              others.select({"v", {}}, true);
+            }).find("has the members 0, 1"),
+            std::string::npos);
+}
+
 /// Rows of a swath have times, too, and are rows.
 TEST(Axes, TimesOfRowsMakeThemNoTimes) {
   const testing::TemporaryFolder folder;
