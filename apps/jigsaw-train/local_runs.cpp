@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/scratch_folder.h"
 #include "base/text.h"
+#include "comm/mpi/own_folder.h"
 
 extern char** environ;
 
@@ -104,8 +104,7 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::ve
   const sigset_t awaited = awaited_signals();
   struct Started {
     std::size_t run, slot;
-    /// Jobs of Open MPI that begin and end at once are in each other's way in the one that they share.
-    std::shared_ptr<ScratchFolder> folder;
+    std::shared_ptr<OwnMpiFolder> folder;
   };
   std::map<pid_t, Started> running;
   std::set<std::size_t> free;
@@ -117,10 +116,10 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::ve
     while (!stopped && !failure && next < runs.size() && !free.empty()) {
       const std::size_t slot = *free.begin();
       try {
-        const auto folder = std::make_shared<ScratchFolder>("jigsaw-mpi");
+        const auto folder = std::make_shared<OwnMpiFolder>();
         std::vector<std::string> variables;
         if (!gpus.empty()) variables.push_back("CUDA_VISIBLE_DEVICES=" + gpus[slot]);
-        if (!folder->path().empty()) variables.push_back("OMPI_MCA_orte_tmpdir_base=" + folder->path());
+        if (!folder->path().empty()) variables.push_back(concat(folder->variable(), "=", folder->path()));
         running[start(runs[next], blocked.before(), std::move(variables))] = {next, slot, folder};
       } catch (const ConfigError&) {
         failure = std::current_exception();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -149,7 +150,10 @@ class ScoreFile {
     for (const Region& region : scores_.regions()) {
       names.push_back(region.name);
       words.push_back(region.name);
-      std::ranges::replace(words.back(), ' ', '_');
+      const auto is_odd = [](unsigned char c) {
+        return c < 128 && std::isalnum(c) == 0 && c != '-' && c != '.';
+      };
+      std::ranges::replace_if(words.back(), is_odd, '_');
     }
     file_.add_text(integers_.back().first, "long_name", "region, by number: " + join(names, ", "));
     file_.add_numbers(integers_.back().first, "flag_values", numbers);

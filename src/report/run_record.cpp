@@ -189,7 +189,7 @@ RunRecord read_run(const std::string& path) {
   // A summary of an earlier start is none of a run that has gone on.
   if (run.over() && !run.step.empty() && number_at(run.summary, "steps", 0) < run.step.back())
     run.summary = nullptr;
-  run.error = last_error(path + "/log.txt");
+  if (!run.over()) run.error = last_error(path + "/log.txt");  // else of a start that was refused
   run.examples = read_examples(path);
   run.scores_path = path + "/scores.json";
   if (is_there(run.scores_path)) run.scores = read_scores(run.scores_path);

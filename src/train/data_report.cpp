@@ -322,6 +322,8 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
     report_periods(*forecasts, report);
     report_constants(*forecasts, report);
     report_weights(configuration.loss, *forecasts, report);
+    for (const std::string& sentence : forecasts->files().fields_elsewhere())
+      report.warnings.push_back(sentence);
   }
   if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data.grid()))
@@ -330,7 +332,7 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ",
                                      counted(train, "sample"),
-                                     " of training, of which each batch has some more than once"));
+                                     " of training: each batch has samples more than once"));
   }
   if (every > 0 && valid == 0)
     report.lines.push_back("no validation runs, for data.valid names no data for it");

@@ -88,9 +88,10 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
       files.where({first.name, first.levels.empty() ? std::nullopt : std::optional(first.levels.front())});
   const MemberChoice& member = options.member;
   if ((member.all || member.number) && !files.has_members()) {
-    throw ConfigError(concat("--member counts only for ensembles, and ", first.name, " in ", where,
-                             " has no dimension of members (number, realization, member, member_id or ensemble)",
-                             notices.empty() ? "" : "; " + notices.front()));
+    throw ConfigError(
+        concat("--member counts only for ensembles, and ", first.name, " in ", where,
+               " has no dimension of members (number, realization, member, member_id or ensemble)",
+               notices.empty() ? "" : "; " + notices.front()));
   }
   const Shape space = files.grid().shape();
   const std::vector<Time> times = times_of(files, fields.predicted);

@@ -303,7 +303,7 @@ FieldLossOptions field_loss_options(const Tagged& loss, const std::vector<Channe
       const std::vector<double>& all = levels.at(variable);
       if (*target.field.level <= 0) {
         throw ConfigError(concat("loss.level_weights is \"pressure\", and the level ", *target.field.level,
-                                 " of ", variable, " is none; \"equal\" counts all levels alike"));
+                                 " of ", variable, " is no pressure; \"equal\" counts all levels alike"));
       }
       weight *= *target.field.level * static_cast<double>(all.size()) /
                 std::accumulate(all.begin(), all.end(), 0.0);

@@ -105,7 +105,7 @@ TEST(CudnnPlans, AllConvolutionsOfTheModels) {
   }
 }
 
-/// Where sums may come in any order there are more engines to take: none is worse, and some are others.
+/// Where sums may come in any order there are more engines to take: some gradients have others.
 TEST(CudnnPlans, AnyOrderHasMoreEngines) {
   int others = 0;
   for (const Case& each : cases()) {

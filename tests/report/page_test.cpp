@@ -199,6 +199,10 @@ TEST(ReportPage, OfARunThatEndedWithAnError) {
   const std::string after = report_page({{run.path}, "", "", ""});
   EXPECT_EQ(after.find("with an error"), std::string::npos);
   EXPECT_NE(after.find("first has not ended"), std::string::npos);
+  const WrittenRun ended;
+  std::ofstream(ended.path + "/log.txt") << "2026-01-01T00:00:01Z error: data.variables differs\n";
+  EXPECT_EQ(report_page({{ended.path}, "", "", ""}).find("with an error"), std::string::npos)
+      << "a later start was refused";
 }
 
 TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {

@@ -13,10 +13,10 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "base/scratch_folder.h"
 #include "base/text.h"
 #include "comm/mpi/mpi_state.h"
 #include "comm/mpi/mpi_transfer.h"
+#include "comm/mpi/own_folder.h"
 
 #if __has_include(<mpi-ext.h>)
 #include <mpi-ext.h>  // Open MPI's, which wants mpi.h before it
@@ -85,24 +85,24 @@ class OtherVariable {
   std::optional<std::string> before_;
 };
 
-/// What Open MPI 4 is told, while it is initialised, of a process that no launcher started: that it needs no
-/// daemon, and has a folder to itself. In the one that all jobs of a user share, a job that begins fails when
-/// one that ends removes the folder between its looks (opal_os_dirpath_create()), as runs of a sweep do.
+/// What Open MPI till 4 is told, while it is initialised, of a process that no launcher started: that it has
+/// a folder to itself, and needs no daemon.
 class AloneInOpenMpi {
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
  public:
   AloneInOpenMpi() {
-    constexpr const char* kFolder = "OMPI_MCA_orte_tmpdir_base";
+    constexpr const char* kIsolated = "OMPI_MCA_ess_singleton_isolated";
     if (has_launcher()) return;
-    const char* const given = std::getenv(kFolder);
-    own_.emplace("jigsaw-mpi", given == nullptr ? "" : given);
+    own_.emplace();
     if (own_->path().empty()) return;
-    folder_.emplace(kFolder, own_->path());
-    isolated_.emplace("OMPI_MCA_ess_singleton_isolated", "1");
+    folder_.emplace(own_->variable(), own_->path());
+    if (std::getenv(kIsolated) == nullptr) isolated_.emplace(kIsolated, "1");
   }
 
  private:
-  std::optional<ScratchFolder> own_;
+  std::optional<OwnMpiFolder> own_;
   std::optional<OtherVariable> folder_, isolated_;
+#endif
 };
 
 /// What MPI allows of threads.
@@ -113,7 +113,7 @@ int initialize() {
   if (ranks_exceed_cores()) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   let_threads_share_doorbells();
   int provided = 0;
-  const AloneInOpenMpi alone;
+  [[maybe_unused]] const AloneInOpenMpi alone;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return provided;

@@ -88,12 +88,6 @@ bool is_one_height(const FileVariable* coordinate) {
   return coordinate != nullptr && coordinate->shape.count() == 1 && is_length(coordinate->text("units"));
 }
 
-/// Whether a variable names a coordinate in its `coordinates` (CF, section 5).
-bool names_coordinate(const FileVariable& variable, const FileVariable& coordinate) {
-  const std::vector<std::string> named = split(variable.text("coordinates"), ' ');
-  return std::ranges::find(named, without_groups(coordinate.name)) != named.end();
-}
-
 const FileVariable* coordinate_of(const VariableFile& file, const std::string& dimension) {
   const FileVariable* variable = file.find(dimension);
   const bool matches =
@@ -102,6 +96,12 @@ const FileVariable* coordinate_of(const VariableFile& file, const std::string& d
 }
 
 }  // namespace
+
+bool names_coordinate(const FileVariable& variable, const FileVariable& coordinate) {
+  const std::string name = without_groups(coordinate.name);
+  return std::ranges::any_of(split(variable.text("coordinates"), ' '),
+                             [&](const std::string& named) { return without_groups(named) == name; });
+}
 
 void DataFile::describe_channels(const ChannelLayout& layout) {
   const std::string& path = file_->path();
@@ -186,43 +186,9 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
         is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(*place)]));
     if (place != nullptr && (*place < 0 || beside_levels)) *place = d;
   }
-  if (variable.shape.rank() >= 2 && (!axes.horizontal() || are_nominal(variable, axes)))
-    find_projection(variable, axes);
+  if (!axes.horizontal() && variable.shape.rank() >= 2) find_projection(variable, axes);
   if (axes.time < 0) axes.time = other_time_axis(variable, axes);
   return axes;
-}
-
-/// Whether a variable names latitudes and longitudes of its points other than its axes have, as on tripolar
-/// grids, whose axes only number rows and columns by degrees that hold south of some latitude.
-bool DataFile::are_nominal(const FileVariable& variable, const FieldAxes& axes) const {
-  const std::string& rows = variable.dimensions[static_cast<std::size_t>(axes.latitude)];
-  const std::string& columns = variable.dimensions[static_cast<std::size_t>(axes.longitude)];
-  for (const AxisKind kind : {AxisKind::kLatitude, AxisKind::kLongitude}) {
-    const FileVariable* const places = place_variable(kind, variable);
-    if (places == nullptr || !names_coordinate(variable, *places)) return false;
-    if (places->dimensions != std::vector{rows, columns}) return false;
-    if (coordinate_of(*file_, rows) == nullptr || coordinate_of(*file_, columns) == nullptr) return true;
-    const auto [known, is_new] = nominal_.try_emplace(places->name, false);
-    if (is_new) known->second = differs_from_axes(*places, kind == AxisKind::kLatitude);
-    if (known->second) return true;
-  }
-  return false;
-}
-
-/// Of the first, middle and last row, where both are known.
-bool DataFile::differs_from_axes(const FileVariable& places, bool latitudes) const {
-  const std::vector<double> along =
-      file_->read_all(*coordinate_of(*file_, places.dimensions[latitudes ? 0 : 1]));
-  std::vector<double> row(static_cast<std::size_t>(places.shape[1]));
-  for (const std::int64_t y : {std::int64_t{0}, places.shape[0] / 2, places.shape[0] - 1}) {
-    file_->read<double>(places, Box{{y, 0}, {1, places.shape[1]}}, row);
-    for (std::size_t x = 0; x < row.size(); ++x) {
-      const double difference = row[x] - along[latitudes ? static_cast<std::size_t>(y) : x];
-      constexpr double kSame = 1e-3;  // degrees
-      if (std::abs(latitudes ? difference : std::remainder(difference, 360.0)) > kSame) return true;
-    }
-  }
-  return false;
 }
 
 /// Rows and columns of a field whose points have latitudes and longitudes of their own.
@@ -276,11 +242,6 @@ std::pair<const FileVariable*, const FileVariable*> DataFile::places(const FileV
     if (degrees != nullptr) require_degrees(*degrees);
   }
   return found;
-}
-
-bool DataFile::is_of_places(const FileVariable& variable) {
-  const AxisKind kind = kind_of(variable.name, &variable);
-  return variable.shape.rank() > 1 && (kind == AxisKind::kLatitude || kind == AxisKind::kLongitude);
 }
 
 bool DataFile::at_one_height(const FileVariable& variable) const {

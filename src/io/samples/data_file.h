@@ -46,6 +46,9 @@ struct CoordinateDescription {
   std::vector<double> bounds;  ///< two limits for each value
 };
 
+/// Whether a variable names a coordinate in its `coordinates` (CF, section 5).
+bool names_coordinate(const FileVariable& variable, const FileVariable& coordinate);
+
 /// A file whose variables name their dimensions, as fields on axes: these are recognised by the
 /// standard_name, units or axis of their coordinate variable, else by name, and coordinates are decoded once.
 class DataFile {
@@ -62,8 +65,6 @@ class DataFile {
 
   /// A dimension is one of times only where something says the times along it.
   FieldAxes axes(const FileVariable& variable) const;
-  /// Whether it is latitudes or longitudes of points, which say where fields lie.
-  static bool is_of_places(const FileVariable& variable);
   /// Whether all of a variable stands at one height or depth, in a unit of length: t2m at 2 m.
   bool at_one_height(const FileVariable& variable) const;
   /// The scalar coordinate (CF, section 5.7) that says the level of a field without a dimension of levels, as
@@ -120,8 +121,6 @@ class DataFile {
   std::optional<FieldPlace> find_standard_name(const Field& field);
   const FileVariable& coordinate(const std::string& dimension) const;
   void find_projection(const FileVariable& variable, FieldAxes& axes) const;
-  bool are_nominal(const FileVariable& variable, const FieldAxes& axes) const;
-  bool differs_from_axes(const FileVariable& places, bool latitudes) const;
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable* valid_times_along(const std::string& dimension) const;
@@ -140,7 +139,6 @@ class DataFile {
   std::map<std::string, std::vector<double>> coordinates_;
   std::map<std::string, std::vector<Time>> times_;
   std::map<std::string, std::vector<std::string>> names_;
-  mutable std::map<std::string, bool> nominal_;  ///< of variables of places, whether axes say others
 };
 
 }  // namespace jigsaw::inline samples

@@ -91,11 +91,11 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
   if ((options_.member.all || options_.member.number) && !files_->has_members()) {
     const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);
-    throw ConfigError(concat("data.member is ", member,
-                             ", and none of the variables has a dimension of members in ", paths_.front(),
-                             paths_.size() > 1 ? " and the other files" : "",
-                             " (number, realization, member, member_id or ensemble); leave data.member out, or "
-                             "set it to null"));
+    throw ConfigError(
+        concat("data.member is ", member, ", and none of the variables has a dimension of members in ",
+               paths_.front(), paths_.size() > 1 ? " and the other files" : "",
+               " (number, realization, member, member_id or ensemble); leave data.member out, or "
+               "set it to null"));
   }
   check_shape();
   channels_ = make_channels(options_, grid().periodic);

@@ -93,8 +93,7 @@ class FileSet {
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  /// Every variable that is a field and not where these lie, sorted by name. @throws DataError  where times
-  /// cannot be read.
+  /// Every variable that is a field, sorted by name. @throws DataError  where times cannot be read.
   std::vector<VariableSummary> catalogue();
 
   /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes
@@ -155,6 +154,10 @@ class FileSet {
   /// Whether chunks on disk hold two selected fields together, at the same times: what reads one after the
   /// other reads them twice.
   bool share_chunks(const Field& one, const Field& other) const;
+  /// Of selected fields that lie elsewhere, by the two-dimensional latitudes and longitudes that they name,
+  /// than the grid has its points: corners of cells beside centres, or fields whose axes are nominal, as on
+  /// tripolar grids. A sentence for each such pair, as far as three rows show.
+  std::vector<std::string> fields_elsewhere();
   /// Of a selected field. @throws DataError
   FieldDescription describe(const Field& field);
   /// Of the points of a projected grid, and of its mapping in the file of a selected field.
@@ -312,6 +315,8 @@ class FileSet {
   };
 
   std::pair<Places, SampledPlaces> sample_places(const Part& part);
+  SampledPlaces sample_grid() const;
+  std::optional<std::string> elsewhere(const Part& part);
   static std::vector<double> corners_of(const SampledPlaces& samples);
 
   FileSelection selection_;
@@ -330,9 +335,7 @@ class FileSet {
   bool members_differ_ = false;
   std::optional<Calendar> calendar_;
   std::string calendar_file_;
-  /// By file, dimensions, and what says the latitudes of points on a projection.
-  std::map<std::tuple<int, std::string, std::string, std::string>,
-           std::array<std::shared_ptr<const AxisMap>, 2>>
+  std::map<std::tuple<int, std::string, std::string>, std::array<std::shared_ptr<const AxisMap>, 2>>
       axis_maps_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;

@@ -34,7 +34,7 @@ std::vector<VariableSummary> FileSet::catalogue() {
     DataFile& file = use(f);
     for (const FileVariable& variable : file.file().variables()) {
       const FieldAxes axes = file.axes(variable);
-      if (!variable.numeric() || !axes.horizontal() || DataFile::is_of_places(variable)) continue;
+      if (!variable.numeric() || !axes.horizontal()) continue;
       const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
       for (const std::string& name : names_in(file, variable)) {
         VariableSummary& summary = summaries[name];

@@ -92,11 +92,10 @@ void standardise(const std::array<std::vector<double>, 2>& samples, double& midd
 void FileSet::place_on_grid(Part& part) {
   const std::string& rows = dimension(*part.variable, part.axes.latitude);
   const std::string& columns = dimension(*part.variable, part.axes.longitude);
-  const bool projected = part.axes.projected;
-  const std::string places = projected ? use(part.file).places(*part.variable).first->name : "";
-  auto& maps = axis_maps_[{part.file, rows, columns, places}];
+  auto& maps = axis_maps_[{part.file, rows, columns}];
   if (!maps[0]) {
     DataFile& file = use(part.file);
+    const bool projected = part.axes.projected;
     const auto points = [&](int axis, const std::string& name) {
       return projected ? numbers_to(part.variable->shape[axis]) : file.coordinates(name);
     };
@@ -270,6 +269,60 @@ void FileSet::place_on_projection(const Part& part) {
   if (places_) return;
   standardise(samples, places.middle, places.mean, places.deviation);
   places_ = std::move(places);
+}
+
+/// Of a grid with latitudes and longitudes along its axes, as sample_places() has them.
+FileSet::SampledPlaces FileSet::sample_grid() const {
+  SampledPlaces samples;
+  const std::vector<double>&rows = grid_.axes[0].coordinates, &columns = grid_.axes[1].coordinates;
+  for (const std::size_t row : {std::size_t{0}, rows.size() / 2, rows.size() - 1}) {
+    samples[0].insert(samples[0].end(), columns.size(), rows[row]);
+    samples[1].insert(samples[1].end(), columns.begin(), columns.end());
+  }
+  return samples;
+}
+
+std::optional<std::string> FileSet::elsewhere(const Part& part) {
+  constexpr double kSame = 1e-2;  // degrees, to which coordinates are packed at times
+  DataFile& file = use(part.file);
+  const auto [latitudes, longitudes] = file.places(*part.variable);
+  if (latitudes == nullptr || longitudes == nullptr) return std::nullopt;
+  const std::vector dimensions = {dimension(*part.variable, part.axes.latitude),
+                                  dimension(*part.variable, part.axes.longitude)};
+  for (const FileVariable* const degrees : {latitudes, longitudes}) {
+    if (!names_coordinate(*part.variable, *degrees) || degrees->dimensions != dimensions) return std::nullopt;
+  }
+  const SampledPlaces here = sample_places(part).second,
+                      there = grid_.geographic ? sample_grid() : sampled_places_.value();
+  double furthest = 0;
+  for (std::size_t i = 0; i < here[0].size(); ++i) {
+    for (const double difference : {here[0][i] - there[0][i], around(here[1][i] - there[1][i], 0)})
+      furthest = std::fmax(furthest, std::abs(difference));  // of a point without a place: no number
+  }
+  if (furthest < kSame) return std::nullopt;
+  return concat(" names ", latitudes->name, " and ", longitudes->name,
+                " in its coordinates, which are up to ", std::round(furthest * 100) / 100, " degrees from ",
+                grid_.geographic
+                    ? concat("the axes ", dimensions[0], " and ", dimensions[1])
+                    : concat(places_->parts[0].variable->name, " and ", places_->parts[1].variable->name),
+                ", where forcings of place, weights, regions and forecasts have all fields");
+}
+
+std::vector<std::string> FileSet::fields_elsewhere() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::vector<std::string>> fields;  // by what is said of them
+  for (const auto& [field, series] : series_) {
+    if (series.absent || series.parts.empty() || !series.parts.front().axes.horizontal()) continue;
+    try {
+      if (const auto said = elsewhere(series.parts.front())) fields[*said].push_back(field.name());
+    } catch (const DataError&) {
+      // Places that cannot be read say nothing.
+    }
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [said, names] : fields)
+    sentences.push_back(concat(first_and_more(names.front(), std::ssize(names) - 1, "field"), said));
+  return sentences;
 }
 
 /// Degrees of the first, middle and last row.

@@ -261,7 +261,7 @@ class ByCudnn {
   }
   static const CudnnPlan* plan_for(Context& context, CudnnProblem problem) {
     if (problem.type == DType::kFloat32 && context.tf32()) problem.rounded = true;
-    problem.deterministic = context.deterministic();
+    problem.deterministic = context.deterministic() || problem.pass == Pass::kForward;
     std::string why;
     const CudnnPlan* const plan = cudnn_plan(context, problem, why);
     if (plan == nullptr && cudnn_library().built) {

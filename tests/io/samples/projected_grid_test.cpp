@@ -439,32 +439,42 @@ TEST(ProjectedGrid, AFieldLiesWhereItsCoordinatesSay) {
     FileSet files({write_staggered(folder, first, false)});
     files.select({"a", {}}, true);
     files.select({"t", {}}, true);
-    try {
-      files.select({"u", {}}, true);
-      ADD_FAILURE() << "centres and corners are one grid";
-    } catch (const DataError& error) {
-      EXPECT_NE(std::string(error.what()).find("lies at other latitudes"), std::string::npos) << error.what();
-    }
+    EXPECT_EQ(files.fields_elsewhere(), std::vector<std::string>());
+    files.select({"u", {}}, true);
+    const std::vector<std::string> said = files.fields_elsewhere();
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_TRUE(
+        said[0].starts_with("u: ULAT and ULON, which its coordinates attribute names, are up to 0.5 degrees "
+                            "from TLAT and TLON, where "))
+        << said[0];
+    EXPECT_EQ(files.read_degrees(Box::whole({kRows, kColumns})).latitude[0], 50)
+        << "those of the first field";
   }
 }
 
-/// Of a tripolar grid axes say nominal degrees: points lie where the field's coordinates say, unless that is
-/// the same.
-TEST(ProjectedGrid, AxesThatFieldsContradictAreNominal) {
+/// Of a tripolar grid axes say nominal degrees, which is told; not where fields name the same.
+TEST(ProjectedGrid, AxesThatFieldsContradictAreTold) {
   const testing::TemporaryFolder folder;
-  FileSet tripolar({write_staggered(folder, "T", true, 0.25)});
-  tripolar.select({"a", {}}, true);
-  EXPECT_FALSE(tripolar.grid().geographic);
-  const PointPlaces places = tripolar.read_degrees(Box::whole({kRows, kColumns}));
-  EXPECT_EQ(places.latitude[(kRows - 1) * kColumns], 58.25);
-  EXPECT_EQ(places.longitude[(kRows - 1) * kColumns + 1], 3.25);
-  std::string names;
-  for (const VariableSummary& field : tripolar.catalogue()) names += field.name;
-  EXPECT_EQ(names, "atu") << "places are no fields";
-  FileSet regular({write_staggered(folder, "T", true)});
-  regular.select({"a", {}}, true);
-  EXPECT_TRUE(regular.grid().geographic);
-  EXPECT_EQ(regular.grid().axes[0].coordinates.back(), 58);
+  for (const double bend : {0.0, 0.25}) {
+    FileSet files({write_staggered(folder, "T", true, bend)});
+    files.select({"a", {}}, true);
+    files.select({"t", {}}, true);
+    EXPECT_TRUE(files.grid().geographic);
+    const std::vector<std::string> said = files.fields_elsewhere();
+    ASSERT_EQ(said.size(), bend > 0 ? 1U : 0U);
+    if (said.empty()) continue;
+    EXPECT_TRUE(said[0].starts_with(
+        "a and 1 more field: TLAT and TLON, which its coordinates attribute names, are up "
+        "to 0.25 degrees from the axes yh and xh, where "))
+        << said[0];
+  }
+  RegionOptions south;
+  south.latitude = {49, 57};
+  FileSelection selection;
+  selection.region = south;
+  FileSet files({write_staggered(folder, "T", true, 0.25)}, selection);
+  files.select({"a", {}}, true);
+  EXPECT_EQ(files.fields_elsewhere(), std::vector<std::string>()) << "axes hold there";
 }
 
 }  // namespace projected_grid_test
