@@ -42,6 +42,9 @@ std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar cale
 
 namespace {
 
+/// Points along an axis; the coordinates of as many fit into memory anywhere.
+constexpr std::int64_t kLongestAxis = 10'000'000;
+
 template <typename T>
 bool distinct(std::vector<T> values) {
   std::sort(values.begin(), values.end());
@@ -122,7 +125,7 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .doc(
           "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "
           "With it a model can be planned without files; they are checked against it.")
-      .at_least(1)
+      .range(1, kLongestAxis)
       .must("be [] or one number per spatial axis, such as [721, 1440]",
             [](const auto& shape) { return shape.empty() || shape.size() == 2 || shape.size() == 3; });
   keys.add("variables", &DataOptions::variables, variables_form())
@@ -269,7 +272,7 @@ void declare_images(Keys<DataOptions>& keys) {
       .doc("The targets of the task map.");
   keys.add("crop", &DataOptions::crop)
       .counts_where(of_images())
-      .at_least(1)
+      .range(1, kLongestAxis)
       .doc(
           "Extents of the crops that images are trained on, [depth, height, width] or [height, width], each "
           "from a random place of a training part; [] to train on whole parts. Validation covers its parts "

@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
+
+constexpr const char* kDigest = "xxh64";  ///< of all else in the file
 
 /// Name, size and time of change of each file; null where these do not tell of a change, as of a store in a
 /// folder, whose chunks may be written anew behind them.
@@ -47,11 +49,17 @@ Statistics of_kept(const Json& kept, const std::string& source) {
   return statistics;
 }
 
-/// The text of the statistics kept in a file, "" when there are none of this data.
+std::string text_of(const Json& kept) {
+  return kept.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The text of the statistics kept in a file, "" when there are none of this data, or not as they were kept.
 std::string kept_text(const std::string& path, const Json& of) {
   try {
     Json kept = Json::parse(read_text(path, kMostKeptBytes));
-    if (kept.at("of") != of) return "";
+    const Json digest = kept.at(kDigest);
+    kept.erase(kDigest);
+    if (kept.at("of") != of || digest != digest_of_text(text_of(kept))) return "";
     of_kept(kept, path);
     kept.erase("of");
     return kept.dump();
@@ -61,11 +69,12 @@ std::string kept_text(const std::string& path, const Json& of) {
 }
 
 void keep(const std::filesystem::path& path, const Json& of, const Statistics& statistics) {
-  const Json kept = {
+  Json kept = {
       {"of", of}, {"statistics", Json::parse(statistics.to_text())}, {"seen", json_of(statistics.seen)}};
+  kept[kDigest] = digest_of_text(text_of(kept));
   try {
     std::filesystem::create_directories(path.parent_path());
-    write_text_atomically(path.string(), kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_text_atomically(path.string(), text_of(kept) + "\n");
   } catch (const std::exception&) {
     // The next run computes them again.
   }
@@ -116,7 +125,7 @@ Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::
     of["version"] = kVersion;
     of["files"] = files_of(paths);
     if (!of["files"].is_null()) {
-      const std::string digest = digest_of_text(of.dump(-1, ' ', false, Json::error_handler_t::replace));
+      const std::string digest = digest_of_text(text_of(of));
       path = pass.cache / concat("statistics_", digest, ".json");
       text = kept_text(path.string(), of);
     }

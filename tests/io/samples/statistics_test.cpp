@@ -1,7 +1,10 @@
 #include "samples/statistics.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 
 #include "base/error.h"
 #include "comm/agreement.h"
@@ -270,6 +273,39 @@ TEST(Statistics, OfAStoreInAFolderAreNotKept) {
       });
     }
   });
+  EXPECT_EQ(computed, 2);
+}
+
+/// A damaged file of statistics is none: wrong ones would be believed.
+TEST(Statistics, ThatWereChangedAfterTheyWereKeptAreComputedAnew) {
+  const testing::TemporaryFolder folder;
+  const std::string data = folder.path() + "/data", cache = folder.path() + "/cache";
+  std::ofstream(data) << "data";
+  StatisticsPass pass;
+  pass.cache = cache;
+  int computed = 0;
+  const auto found = [&] {
+    Statistics statistics;
+    run_ranks(1, [&](Communicator& communicator) {
+      statistics = cached_statistics(pass, {data}, Json::object(), communicator, [&] {
+        ++computed;
+        Statistics of_data;
+        of_data.fields["a"] = {"K", 280.25, 20, 3};
+        return of_data;
+      });
+    });
+    return statistics.fields.at("a");
+  };
+  const FieldStatistics first = found();
+  EXPECT_TRUE(found() == first);
+  EXPECT_EQ(computed, 1);
+  const std::string kept = std::filesystem::directory_iterator(cache)->path().string();
+  std::stringstream text;
+  text << std::ifstream(kept).rdbuf();
+  std::string changed = text.str();
+  ASSERT_NE(changed.find("280.25"), std::string::npos) << changed;
+  std::ofstream(kept) << changed.replace(changed.find("280.25"), 6, "220.25");
+  EXPECT_TRUE(found() == first);
   EXPECT_EQ(computed, 2);
 }
 
