@@ -25,6 +25,11 @@ std::vector<float> difference(const std::vector<float>& a, const std::vector<flo
   return result;
 }
 
+/// A number and its unit, where it has one.
+std::string with_unit(const std::string& number, const std::string& units) {
+  return units.empty() ? number : concat(number, " ", units);
+}
+
 std::string row_of(const std::vector<std::string>& pictures) {
   return concat("<div class=\"row\">", join(pictures, "\n"), "</div>");
 }
@@ -48,14 +53,33 @@ double rmse_of(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(sum / count);
 }
 
-std::string scores_of(const ExamplePlane& plane) {
-  const double rmse = rmse_of(plane.predicted, plane.truth),
-               peak = colouring_of(plane.truth, ColourMap::kGrey).high;
-  std::string text = concat("RMSE of what is shown ", short_number(rmse), " ", plane.units);
+/// The peak that validations of the run refer PSNR of a variable to, by the scores that they wrote; NaN where
+/// none of them says it.
+double peak_of_validations(const RunRecord& run, const std::string& variable) {
+  for (const Json& line : run.valid) {
+    const auto scores = line.at("metrics").find(variable);
+    if (scores == line.at("metrics").end() || !scores->is_object()) continue;
+    const double peak = number_at(*scores, "rmse") * std::pow(10, number_at(*scores, "psnr") / 20);
+    if (std::isfinite(peak) && peak > 0) return peak;
+  }
+  return std::nan("");
+}
+
+std::string scores_of(const RunRecord& run, const ExamplePlane& plane) {
+  const double rmse = rmse_of(plane.predicted, plane.truth);
+  std::string text = concat("RMSE of what is shown ", with_unit(short_number(rmse), plane.units));
   if (plane.input.empty()) return text;
+  double peak = peak_of_validations(run, plane.name);
+  const bool known = std::isfinite(peak);
+  if (!known) {
+    peak = 0;
+    for (const float value : plane.truth) peak = std::fmax(peak, value);
+  }
+  if (!(peak > 0)) return text;
   const auto psnr = [&](double error) { return short_number(20 * std::log10(peak / error)); };
   return concat(text, "; PSNR ", psnr(rmse), " dB, of the input ", psnr(rmse_of(plane.input, plane.truth)),
-                " dB (peak ", short_number(peak), ")");
+                " dB (peak ", short_number(peak),
+                known ? ", as in validations)" : ", the most that is shown)");
 }
 
 /// Dice of each class that the slice holds or that is predicted there.
@@ -83,7 +107,8 @@ std::string when(const Examples& examples) {
   return text;
 }
 
-void add_planes(const Examples& examples, const std::string& suffix, Figures& figures) {
+void add_planes(const RunRecord& run, const std::string& suffix, Figures& figures) {
+  const Examples& examples = *run.examples;
   const PlaneGrid& grid = examples.grid;
   const bool classes = examples.classes > 0;
   for (const ExamplePlane& plane : examples.planes) {
@@ -103,7 +128,7 @@ void add_planes(const Examples& examples, const std::string& suffix, Figures& fi
     add(error, colouring_of_difference(error), "difference");
     figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),
                        concat(plane.name, ", ", when(examples), ". ",
-                              classes ? dice_of(plane, examples.classes) : scores_of(plane), ".")});
+                              classes ? dice_of(plane, examples.classes) : scores_of(run, plane), ".")});
   }
 }
 
@@ -263,7 +288,7 @@ PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
 Figures example_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (run.examples) {
-    add_planes(*run.examples, suffix, figures);
+    add_planes(run, suffix, figures);
     add_rows(*run.examples, suffix, figures);
   }
   naming_malformed(run.scores_path, [&] {

@@ -166,6 +166,31 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_NE(page.find("jigsaw-train &lt;x&gt;"), std::string::npos);
 }
 
+/// As validations have it, whose scores say it; else of what is shown, and the caption says so.
+TEST(ReportPage, ThePeakOfPsnrIsThatOfValidations) {
+  const WrittenRun run;
+  Examples examples = WrittenRun::examples();
+  ExamplePlane& plane = examples.planes[0];
+  plane.units = "";
+  plane.truth.assign(plane.truth.size(), 5);
+  plane.truth[0] = 50;
+  plane.predicted = plane.input = plane.truth;
+  for (float& value : plane.predicted) value += 1;
+  for (float& value : plane.input) value += 10;
+  write_examples(examples, run.path);
+  EXPECT_NE(
+      report_page({{run.path}, "", "", ""})
+          .find("RMSE of what is shown 1; PSNR 33.98 dB, of the input 13.98 dB (peak 50, the most that is "
+                "shown)"),
+      std::string::npos);
+  const Json scores = {{"t2m", {{"rmse", 2.0}, {"psnr", 20 * std::log10(1000 / 2.0)}}}};
+  put_text(run.path + "/metrics.jsonl",
+           Json{{"kind", "valid"}, {"step", 3}, {"loss", 1}, {"metrics", scores}}.dump() + "\n");
+  EXPECT_NE(report_page({{run.path}, "", "", ""})
+                .find("PSNR 60 dB, of the input 40 dB (peak 1000, as in validations)"),
+            std::string::npos);
+}
+
 TEST(ReportPage, WholeNumbersAreShownInFull) {
   EXPECT_EQ(short_number(12000), "12000");
   EXPECT_EQ(short_number(-123456), "-123456");
