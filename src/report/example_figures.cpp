@@ -35,10 +35,10 @@ std::string row_of(const std::vector<std::string>& pictures) {
 }
 
 /// Of truth and prediction together.
-Colouring common_colouring(const ExamplePlane& plane, bool geographic) {
+Colouring common_colouring(const ExamplePlane& plane, ColourMap map) {
   std::vector<float> both = plane.truth;
   both.insert(both.end(), plane.predicted.begin(), plane.predicted.end());
-  return colouring_of(both, geographic ? ColourMap::kSequential : ColourMap::kGrey);
+  return colouring_of(both, map);
 }
 
 /// √ of the mean of squares where both are there.
@@ -114,7 +114,7 @@ void add_planes(const RunRecord& run, const std::string& suffix, Figures& figure
   for (const ExamplePlane& plane : examples.planes) {
     if (plane.predicted.empty() || plane.truth.size() != plane.predicted.size()) continue;
     constexpr double kWidth = 300;
-    Colouring colours = common_colouring(plane, grid.geographic);
+    Colouring colours = common_colouring(plane, examples.colours());
     if (classes) colours = {ColourMap::kSequential, 0, std::max(1.0, examples.classes - 1.0)};
     const std::vector<float> error = difference(plane.predicted, plane.truth);
     std::vector<std::string> pictures;
@@ -134,10 +134,8 @@ void add_planes(const RunRecord& run, const std::string& suffix, Figures& figure
 
 void add_rows(const Examples& examples, const std::string& suffix, Figures& figures) {
   if (examples.rmse_by_row.empty()) return;
-  Plot plot{"Error by latitude, beside its mean",
-            examples.grid.geographic ? "latitude" : "row",
-            "RMSE / mean RMSE",
-            {}};
+  const std::string rows = examples.grid.geographic ? "latitude" : "row";
+  Plot plot{concat("Error by ", rows, ", beside its mean"), rows, "RMSE / mean RMSE", {}};
   plot.turned = examples.grid.geographic;
   std::size_t colour = 0;
   for (const ExamplePlane& plane : examples.planes) {
@@ -156,9 +154,10 @@ void add_rows(const Examples& examples, const std::string& suffix, Figures& figu
     }
     plot.series.push_back(series);
   }
-  figures.push_back(
-      {"fig-latitude" + suffix, svg_of(plot),
-       "RMSE of the first lead by latitude over the whole validation, divided by its mean over rows."});
+  figures.push_back({"fig-latitude" + suffix, svg_of(plot),
+                     concat("RMSE of the first lead by ", rows,
+                            " over the whole validation, divided by its mean over rows.",
+                            examples.grid.upwards ? " Row 0 is the southernmost." : "")});
 }
 
 /// Mean over rows of the variance by wave number along columns. A row of an area that does not go around is
@@ -260,6 +259,23 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
         {"fig-scores" + suffix, row_of(plots), "RMSE by lead over the period that evaluate scored."});
 }
 
+/// Whether rows of a projection begin in the south: by latitudes of the points, else by the projection's y.
+bool runs_northwards(VariableFile& file, const FileVariable& variable, const std::vector<double>& rows) {
+  const int rank = variable.shape.rank();
+  const std::string &row = variable.dimensions[static_cast<std::size_t>(rank - 2)],
+                    &column = variable.dimensions[static_cast<std::size_t>(rank - 1)];
+  for (const FileVariable& other : file.variables()) {
+    if (other.dimensions != std::vector<std::string>{row, column} ||
+        other.text("standard_name") != "latitude")
+      continue;
+    const std::vector<double> latitudes = file.read_all(other);
+    const std::size_t last_row = latitudes.size() - static_cast<std::size_t>(other.shape[1]);
+    return latitudes[last_row] > latitudes[0];
+  }
+  const FileVariable* const y = file.find(row);
+  return y != nullptr && y->text("standard_name") == "projection_y_coordinate" && rows.back() > rows.front();
+}
+
 /// Of the last two dims of a variable: latitudes and longitudes, or rows and columns of a projection.
 PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
   const auto rank = static_cast<std::size_t>(variable.shape.rank());
@@ -279,6 +295,8 @@ PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
   if (grid.geographic) {
     grid.columns = without_jumps(std::move(grid.columns));  // forecasts have them as their input does
     grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  } else {
+    grid.upwards = runs_northwards(file, variable, grid.rows);
   }
   return grid;
 }

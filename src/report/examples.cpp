@@ -61,6 +61,8 @@ Box box_of(const Json& json) {
 
 PlaneGrid plane_of(const Grid& grid) {
   PlaneGrid plane{grid.geographic, grid.periodic, {}, {}};
+  // Latitudes of the first and of the last row; a comparison with NaN does not hold.
+  if (grid.corners.size() == 8) plane.upwards = grid.corners[4] > grid.corners[0];
   const std::size_t axes = grid.axes.size();
   plane.columns = grid.axes[axes - 1].coordinates;
   plane.rows = axes > 1 ? grid.axes[axes - 2].coordinates : std::vector<double>{0};

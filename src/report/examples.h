@@ -29,6 +29,9 @@ struct Examples {
   /// RMSE of each target by row (latitude), over all samples; empty for images.
   std::vector<std::string> targets;
   std::vector<std::vector<double>> rmse_by_row;
+
+  /// Fields are shown in one map of colours whatever their grid, images as they are used to be seen.
+  ColourMap colours() const { return lead_hours > 0 ? ColourMap::kSequential : ColourMap::kGrey; }
 };
 
 /// examples.json (what is there, and errors by row) and examples.nc (the planes, CF) in a folder, each whole

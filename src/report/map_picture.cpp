@@ -97,6 +97,7 @@ bool Projection::point_at(double x, double y, std::int64_t& row, std::int64_t& c
                    std::ssize(grid_.rows) - 1);
     column = std::min(static_cast<std::int64_t>(x * static_cast<double>(grid_.columns.size())),
                       std::ssize(grid_.columns) - 1);
+    if (grid_.upwards) row = std::ssize(grid_.rows) - 1 - row;
     return true;
   }
   double longitude = west_ + x * (east_ - west_), latitude = north_ - y * (north_ - south_);

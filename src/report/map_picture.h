@@ -13,6 +13,7 @@ struct PlaneGrid {
   bool geographic = false;            ///< rows and columns are latitudes and longitudes in degrees
   bool periodic = false;              ///< longitude closes the circle
   std::vector<double> rows, columns;  ///< coordinates, monotonic
+  bool upwards = false;               ///< without geography: rows run northwards, the first is the lowest
 };
 
 /// Values from `low` to `high` in colours.

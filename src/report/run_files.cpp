@@ -102,8 +102,7 @@ void RunFiles::add_images(const Examples& examples) {
     std::vector<float> both = plane.truth, error = plane.predicted;
     both.insert(both.end(), plane.predicted.begin(), plane.predicted.end());
     std::ranges::transform(error, plane.truth, error.begin(), std::minus<>());
-    const Colouring colours =
-        colouring_of(both, examples.grid.geographic ? ColourMap::kSequential : ColourMap::kGrey);
+    const Colouring colours = colouring_of(both, examples.colours());
     const auto raster = [&](const std::vector<float>& values, const Colouring& colouring) {
       return raster_of(examples.grid, values, colouring, kWidth, true);
     };

@@ -354,6 +354,58 @@ TEST(ReportPage, ShowsForecastsOnAnyGrid) {
   }
 }
 
+/// The same field with its rows in either order is the same picture, whether latitudes or the projection's y
+/// say which is north.
+TEST(ReportPage, ShowsProjectedForecastsWithNorthAbove) {
+  const WrittenRun run;
+  const auto picture = [&](bool northwards, bool latitudes) {
+    const std::string path = run.folder.path() + "/forecast.nc";
+    {
+      testing::NetcdfWriter file(path);
+      const int time = file.dimension("time", 1), lead = file.dimension("lead_time", 1),
+                y = file.dimension("y", 2), x = file.dimension("x", 2);
+      const int leads = file.variable("lead_time", NC_INT, {lead}), of_y = file.variable("y", NC_DOUBLE, {y}),
+                t2m = file.variable("t2m", NC_DOUBLE, {time, lead, y, x});
+      const int latitude = latitudes ? file.variable("place", NC_DOUBLE, {y, x}) : -1;
+      if (latitudes) {
+        file.text(latitude, "standard_name", "latitude");
+      } else {
+        file.text(of_y, "standard_name", "projection_y_coordinate");
+      }
+      file.end();
+      file.put(leads, std::vector<double>{6});
+      file.put(of_y, northwards ? std::vector<double>{1, 2} : std::vector<double>{2, 1});
+      if (latitudes)
+        file.put(latitude,
+                 northwards ? std::vector<double>{50, 50, 51, 51} : std::vector<double>{51, 51, 50, 50});
+      file.put(t2m, northwards ? std::vector<double>{3, 4, 1, 2} : std::vector<double>{1, 2, 3, 4});
+    }
+    const std::string page = report_page({{run.path}, "", "", path});
+    const std::size_t at = page.find("href=\"", page.find("fig-forecast-t2m"));
+    return page.substr(at, page.find('"', at + 6) - at);
+  };
+  EXPECT_EQ(picture(true, true), picture(false, true));
+  EXPECT_EQ(picture(true, false), picture(false, false));
+  EXPECT_EQ(picture(true, true), picture(true, false));
+}
+
+/// Forecasts of projected fields have the colours of other forecasts, and rows for latitudes.
+TEST(ReportPage, MapsOfProjectedFieldsAreThoseOfFields) {
+  const WrittenRun run;
+  Examples examples = WrittenRun::examples();
+  EXPECT_EQ(examples.colours(), ColourMap::kSequential);
+  examples.grid = {false, false, examples.grid.rows, examples.grid.columns, true};
+  write_examples(examples, run.path);
+  EXPECT_EQ(read_examples(run.path)->colours(), ColourMap::kSequential);
+  EXPECT_TRUE(read_examples(run.path)->grid.upwards);
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("Error by row, beside its mean"), std::string::npos);
+  EXPECT_NE(page.find("RMSE of the first lead by row over"), std::string::npos);
+  EXPECT_EQ(page.find("by latitude"), std::string::npos);
+  examples.lead_hours = 0;
+  EXPECT_EQ(examples.colours(), ColourMap::kGrey) << "an image";
+}
+
 TEST(ReportPage, RefusesWhatIsNoRun) {
   const testing::TemporaryFolder empty;
   EXPECT_THROW(report_page({{empty.path()}, "", "", ""}), ConfigError);

@@ -144,6 +144,17 @@ TEST(Raster, ShowsNorthAboveForEitherOrderOfRows) {
   }
 }
 
+/// Rows of a projection that run northwards stand from below; those of images from above.
+TEST(Raster, ShowsNorthAboveOfProjectedRowsThatRunNorthwards) {
+  PlaneGrid grid{false, false, {0, 1}, {0, 1, 2}};
+  const std::vector<float> values = {1, 1, 1, 0, 0, 0};
+  EXPECT_EQ(raster_of(grid, values, {ColourMap::kGrey, 0, 1}, 3, false).rgb.front(), 255);
+  grid.upwards = true;
+  const Raster raster = raster_of(grid, values, {ColourMap::kGrey, 0, 1}, 3, false);
+  EXPECT_EQ(raster.rgb.front(), 0);
+  EXPECT_EQ(raster.rgb.back(), 255);
+}
+
 TEST(Projection, OfAnAreaIsTrueToScaleInItsMiddle) {
   const PlaneGrid grid{true, false, {61, 60, 59}, {-2, -1, 0, 1, 2}};
   const Projection projection(grid);
