@@ -134,7 +134,7 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
                                ? number_at(runs[i].config.at("data"), "lead_hours")
                                : 1;
       Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
-          persistence{label_of(runs, runs[i], "persistence"), {}, {}, i + runs.size(), true};
+          persistence{label_of(runs, runs[i], "persistence"), {}, {}, runs.size() == 1 ? 1 : i, true};
       const auto add = [&](double lead, const Json& metrics) {
         const auto scores = metrics.find(variable);
         if (scores == metrics.end()) return;
@@ -187,33 +187,39 @@ void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
       {"fig-levels", svg_of(plot), "Skill of the last validation by level, at the first lead."});
 }
 
+/// The last validation of each run as a table of its own, so that none crowds out those behind it.
 void add_table(const std::vector<RunRecord>& runs, Figures& figures) {
   constexpr std::size_t kMostRows = 100;
-  std::vector<std::vector<std::string>> rows = {{"run", "variable", "lead", "measure", "value"}};
-  std::size_t left_out = 0;
-  const auto add = [&](const RunRecord& run, const std::string& lead, const Json& metrics) {
-    for (const auto& [variable, scores] : metrics.items()) {
-      for (const auto& [measure, value] : scores.items()) {
-        if (!value.is_number()) continue;
-        if (rows.size() > kMostRows) {
-          ++left_out;
-        } else {
-          rows.push_back({run.name, variable, lead, measure, short_number(value.get<double>())});
+  std::string body, left_out;
+  for (const RunRecord& run : runs) {
+    std::vector<std::vector<std::string>> rows = {{"variable", "lead", "measure", "value"}};
+    std::size_t more = 0;
+    const auto add = [&](const std::string& lead, const Json& metrics) {
+      for (const auto& [variable, scores] : metrics.items()) {
+        for (const auto& [measure, value] : scores.items()) {
+          if (!value.is_number()) continue;
+          if (rows.size() > kMostRows) {
+            ++more;
+          } else {
+            rows.push_back({variable, lead, measure, short_number(value.get<double>())});
+          }
         }
       }
-    }
-  };
-  for (const RunRecord& run : runs) {
+    };
     if (run.valid.empty()) continue;
-    add(run, "first", run.valid.back().at("metrics"));
-    if (!run.valid.back().contains("leads")) continue;
-    for (const auto& [lead, metrics] : run.valid.back().at("leads").items()) add(run, lead + " h", metrics);
+    add("first", run.valid.back().at("metrics"));
+    if (run.valid.back().contains("leads")) {
+      for (const auto& [lead, metrics] : run.valid.back().at("leads").items()) add(lead + " h", metrics);
+    }
+    if (rows.size() == 1) continue;
+    body += concat("<details><summary>Numbers", runs.size() == 1 ? "" : " of " + escaped(run.name),
+                   "</summary>", table_of(rows), "</details>\n");
+    if (more > 0)
+      left_out += concat(left_out.empty() ? "; further numbers stand in metrics.jsonl: " : ", ", more,
+                         runs.size() == 1 ? "" : " of " + run.name);
   }
-  if (rows.size() == 1) return;
-  figures.push_back(
-      {"fig-table", concat("<details><summary>Numbers</summary>", table_of(rows), "</details>"),
-       concat("The last validation of each run",
-              left_out > 0 ? concat("; ", left_out, " more stand in metrics.jsonl") : "", ".")});
+  if (body.empty()) return;
+  figures.push_back({"fig-table", body, concat("The last validation of each run", left_out, ".")});
 }
 
 }  // namespace
@@ -232,14 +238,14 @@ Figures curve_figures(const std::vector<RunRecord>& runs) {
 }
 
 std::string table_of(const std::vector<std::vector<std::string>>& rows) {
-  std::string html = "<table>";
+  std::string html = "<div class=\"wide\"><table>";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     html += "<tr>";
     for (const std::string& cell : rows[i])
       html += concat(i == 0 ? "<th>" : "<td>", escaped(cell), i == 0 ? "</th>" : "</td>");
     html += "</tr>\n";
   }
-  return html + "</table>";
+  return html + "</table></div>";
 }
 
 }  // namespace jigsaw::inline report

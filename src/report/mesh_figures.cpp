@@ -124,7 +124,7 @@ std::string weights_picture(const Json& placement) {
     const double x = kEach * static_cast<double>(i % kInLine), y = kDown * static_cast<double>(line);
     const std::string name = parameters.at(i).at("name").get<std::string>();
     const std::vector<std::int64_t> shape = list_of(parameters.at(i).at("shape"));
-    svg.text(x, y + 14, name.size() > 30 ? name.substr(0, 29) + "…" : name, "start", 10);
+    svg.text(x, y + 14, shortened(name, 28), "start", 10);
     svg.text(x, y + 26, parameters.at(i).at("layout").get<std::string>(), "start", 9);
     draw_parameter(svg, x, y + 31, shape, parts[i]);
   }

@@ -164,6 +164,8 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_NE(page.find("rank 1: 12 elements of the box from [2, 0], 2 × 6"), std::string::npos);
   EXPECT_EQ(count_of(page, "class=\"coast\""), 3);  // forecast, truth, difference
   EXPECT_NE(page.find("jigsaw-train &lt;x&gt;"), std::string::npos);
+  EXPECT_NE(page.find("<td>2026-01-02T03:04:05Z</td>"), std::string::npos);
+  EXPECT_EQ(count_of(page, "<div class=\"wide\"><table>"), 2);
 }
 
 /// As validations have it, whose scores say it; else of what is shown, and the caption says so.
@@ -260,6 +262,7 @@ TEST(ReportPage, TotalsOfALastStartAreNotThoseOfTheRun) {
             std::string::npos);
   for (const char* part : {"steps 0.5 s", "validations 0.3 s", "opening, saves, the rest 3.2 s"})
     EXPECT_NE(page.find(concat("first: ", part)), std::string::npos) << part;
+  // Both have one name, and go by their paths.
   const std::string both = report_page({{whole.path, run.path}, "", "", ""});
   EXPECT_NE(both.find(concat(" ", run.path, ": since step 3, where its last start began.")),
             std::string::npos);
@@ -302,9 +305,14 @@ TEST(ReportPage, PutsRunsOverEachOther) {
   const WrittenRun first, second;
   const std::string page = report_page({{first.path, second.path}, "", "", ""});
   EXPECT_EQ(faults_of(page), std::vector<std::string>());
-  EXPECT_NE(page.find("data-label=\"first: training\""), std::string::npos);
-  EXPECT_NE(page.find(concat("data-label=\"", second.path, ": training\"")),
-            std::string::npos);  // of one name
+  EXPECT_EQ(page.find("data-label=\"first: training\""), std::string::npos);
+  for (const std::string& path : {first.path, second.path}) {  // of one name
+    EXPECT_NE(page.find(concat("data-label=\"", path, ": training\"")), std::string::npos);
+    EXPECT_NE(page.find(concat("<summary>Numbers of ", path, "</summary>")), std::string::npos);
+  }
+  EXPECT_NE(report_page({{first.path + "/", second.path + "//"}, "", "", ""})
+                .find(concat("<h1>Runs ", first.path, ", ", second.path, "</h1>")),
+            std::string::npos);
   EXPECT_EQ(count_of(page, "<figure id=\"fig-mesh-field-"), 2);
 }
 
