@@ -184,6 +184,61 @@ TEST(Coastlines, PassByKnownCapes) {
   EXPECT_GT(distance(90.0, 50.0), 10);     // Asia
 }
 
+/// All parts of coasts that are drawn of an area, from west and north: their places in degrees.
+struct Drawn {
+  double least_x = 2, most_x = -1, least_y = 2, most_y = -1, length = 0;
+  int pieces = 0;
+
+  explicit Drawn(const PlaneGrid& grid) {
+    for_each_coast(Projection(grid), [&](double x0, double y0, double x1, double y1) {
+      least_x = std::min({least_x, x0, x1});
+      most_x = std::max({most_x, x0, x1});
+      least_y = std::min({least_y, y0, y1});
+      most_y = std::max({most_y, y0, y1});
+      length += std::hypot(x1 - x0, y1 - y0);
+      ++pieces;
+    });
+  }
+};
+
+std::vector<double> steps(double first, double step, int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(first + step * i);
+  return values;
+}
+
+/// Of a band around the globe nothing is left out east of 270 degrees from its edge, wherever that is.
+TEST(Coastlines, OfABandAreDrawnToItsEasternEdge) {
+  double before = 0;
+  for (const double west : {0.0, -180.0, 100.0}) {
+    const Drawn drawn({true, true, steps(-40, 2, 41), steps(west, 2, 180)});
+    EXPECT_GE(drawn.least_x, 0);
+    EXPECT_LT(drawn.least_x, 0.03) << west;
+    EXPECT_LE(drawn.most_x, 1 + 1e-12);
+    EXPECT_GT(drawn.most_x, 0.97) << west;
+    if (before > 0) {
+      EXPECT_NEAR(drawn.length, before, 1e-6 * before) << "the same coasts, turned";
+    }
+    before = drawn.length;
+  }
+}
+
+/// The coast of Chile crosses two degrees in pieces that are longer than the area.
+TEST(Coastlines, AreClippedAtTheFrameOfASmallArea) {
+  const Drawn drawn({true, false, steps(-30.1, 0.1, 3), steps(-71.8, 0.1, 9)});
+  EXPECT_GT(drawn.pieces, 0);
+  EXPECT_NEAR(drawn.least_y, 0, 1e-9) << "from the upper edge";
+  EXPECT_NEAR(drawn.most_y, 1, 1e-9) << "to the lower one";
+}
+
+/// A narrow country is a narrow picture.
+TEST(Projection, OfATallAreaIsTrueToScaleInLessWidth) {
+  const PlaneGrid grid{true, false, steps(-55, 1, 38), steps(-76, 1, 9)};
+  const Projection projection(grid);
+  EXPECT_NEAR(projection.aspect(), 38 / (9 * std::cos(36.5 * M_PI / 180)), 1e-9);
+  EXPECT_NEAR(fitted_width(projection, 300) * projection.aspect(), 600, 1e-9);
+}
+
 TEST(Svg, TicksAreRoundAndTextsEscaped) {
   EXPECT_EQ(ticks(0, 1, 5), (std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1}));
   EXPECT_EQ(ticks(-3, 7, 4), (std::vector<double>{0, 5}));
