@@ -85,6 +85,7 @@ std::string steps_of(const RunRecord& run) {
 
 std::string state_of(const RunRecord& run) {
   if (!run.error.empty()) return "failed";
+  if (!run.stopped.empty()) return "stopped";
   return run.over() ? "over" : "not over";
 }
 
@@ -126,6 +127,25 @@ void add_configurations(const std::vector<RunRecord>& runs, Page& page) {
   }
 }
 
+/// What is to be known of a run beside its figures.
+void add_notes(const RunRecord& run, Page& page) {
+  if (!run.error.empty()) {
+    page.note(concat(run.name, " ended with an error: ", run.error));
+  } else if (!run.stopped.empty()) {
+    page.note(concat(run.name, " was ", run.stopped, "."));
+  } else if (!run.over()) {
+    page.note(concat(run.name, " has not ended: this is what it has written so far."));
+  }
+  if (run.foreign_lines > 0) {
+    page.note(concat(run.name,
+                     ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
+  }
+  if (!run.passed_over.empty()) page.note(concat(run.name, ": ", run.passed_over, "."));
+  if (!run.examples)
+    page.note(concat(run.name,
+                     " holds no maps or slices; a run with \"report\": true and validations keeps some."));
+}
+
 /// Runs of one name all go by their paths.
 void tell_apart(std::vector<RunRecord>& runs) {
   std::map<std::string, int> counts;
@@ -148,24 +168,12 @@ std::string report_page(const ReportOptions& options) {
   if (!options.scores.empty()) {
     runs.front().scores = read_scores(options.scores);
     runs.front().scores_path = options.scores;
+    runs.front().passed_over.clear();
   }
   Page page;
   page.html(overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
-  for (const RunRecord& run : runs) {
-    if (!run.error.empty()) {
-      page.note(concat(run.name, " ended with an error: ", run.error));
-    } else if (!run.over()) {
-      page.note(concat(run.name, " has not ended: this is what it has written so far."));
-    }
-    if (run.foreign_lines > 0) {
-      page.note(concat(
-          run.name, ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
-    }
-    if (!run.examples)
-      page.note(concat(run.name,
-                       " holds no maps or slices; a run with \"report\": true and validations keeps some."));
-  }
+  for (const RunRecord& run : runs) add_notes(run, page);
   page.section("Training and validation", curve_figures(runs));
   for (const RunRecord& run : runs) {
     const std::string suffix = runs.size() == 1 ? "" : "-" + run.name,

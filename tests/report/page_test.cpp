@@ -228,6 +228,56 @@ TEST(ReportPage, OfARunThatEndedWithAnError) {
   EXPECT_NE(after.find("first has not ended"), std::string::npos);
 }
 
+/// As the log says in its end, or before the lines of the report that such a run writes.
+TEST(ReportPage, OfARunThatWasStopped) {
+  const WrittenRun run(false);
+  std::ofstream log(run.path + "/log.txt");
+  log << "2026-01-01T00:00:01Z stopped early at step 3 with a checkpoint; start again\n" << std::flush;
+  for (const char* behind :
+       {"", "2026-01-01T00:00:02Z report: first/report.html\n",
+        "2026-01-01T00:00:02Z warning: report.html cannot be written: so; the run goes on\n"}) {
+    log << behind << std::flush;
+    const std::string page = report_page({{run.path}, "", "", ""});
+    EXPECT_NE(page.find("first was stopped early at step 3 with a checkpoint; start again.<"),
+              std::string::npos);
+    EXPECT_NE(page.find("<td>stopped</td>"), std::string::npos);
+    EXPECT_EQ(page.find("has not ended"), std::string::npos);
+  }
+  log << "2026-01-01T00:01:00Z resumed from step 3\n" << std::flush;
+  const std::string after = report_page({{run.path}, "", "", ""});
+  EXPECT_EQ(after.find("was stopped"), std::string::npos);
+  EXPECT_NE(after.find("first has not ended"), std::string::npos);
+}
+
+/// Beside a run they keep no report from being written; whoever names them is told.
+TEST(ReportPage, ScoresOfImagesArePassedOverWhereNobodyNamedThem) {
+  const WrittenRun run;
+  put_text(run.path + "/scores.json", R"({"images": ["a"], "data_range": {"v": 1}, "scores": {}})");
+  EXPECT_NE(report_page({{run.path}, "", "", ""})
+                .find("first: scores.json has scores of images, which no figure shows.<"),
+            std::string::npos);
+  EXPECT_EQ(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", run.path + "/scores.json", ""});
+            }),
+            run.path + "/scores.json has scores of images, which no figure shows");
+}
+
+/// With log_every 3 each line stands for three steps.
+TEST(ReportPage, StepsThatAreNotLoggedTakeTimeToo) {
+  const WrittenRun run;
+  std::string lines;
+  for (const int step : {3, 6, 7})
+    lines += Json{{"kind", "train"}, {"step", step}, {"loss", 1}, {"step_seconds", 0.25}}.dump() + "\n";
+  put_text(run.path + "/metrics.jsonl", lines);
+  Json summary = WrittenRun::summary();
+  summary["steps"] = 7;
+  put_text(run.path + "/summary.json", summary.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("first: steps 1.75 s"), std::string::npos);
+  EXPECT_NE(page.find("first: opening, saves, the rest 2.25 s"), std::string::npos);
+  EXPECT_NE(page.find("(log_every) count as those that it holds behind them."), std::string::npos);
+}
+
 TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
   const WrittenRun run(false);
   const std::string page = report_page({{run.path}, "", "", ""});
