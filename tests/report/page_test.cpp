@@ -412,6 +412,35 @@ TEST(ReportPage, ShowsForecastsOnAnyGrid) {
   }
 }
 
+/// On data 2 × domain 2 ranks 0 and 2 hold the same rows of other samples, and store the same weights.
+TEST(ReportPage, ShowsEveryRankOfAMeshWithReplicas) {
+  const WrittenRun run;
+  Json placement = WrittenRun::placement();
+  placement["ranks"] = 4;
+  placement["field"] = {{{0, 0, 0, 0}, {1, 10, 36, 1}},
+                        {{0, 10, 0, 0}, {1, 9, 36, 1}},
+                        {{1, 0, 0, 0}, {1, 10, 36, 1}},
+                        {{1, 10, 0, 0}, {1, 9, 36, 1}}};
+  const Json stored = placement["stored"];
+  placement["stored"] = {stored[0], stored[1], stored[0], stored[1]};
+  put_text(run.path + "/placement.json", placement.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("ranks 0, 2: 12 elements of the box from [0, 0], 2 × 6"), std::string::npos);
+  EXPECT_NE(page.find(">1, 3</text>"), std::string::npos);
+  // Rectangles of the field: x and y of rank 0 differ from those of rank 2, which none covers.
+  const std::size_t begin = page.find("fig-mesh-field");
+  std::set<std::string> places;
+  for (const char* rank : {"rank 0: from", "rank 1: from", "rank 2: from", "rank 3: from"}) {
+    const std::size_t rectangle = page.rfind("<rect", page.find(rank, begin));
+    places.insert(page.substr(rectangle, page.find(" width", rectangle) - rectangle));
+  }
+  EXPECT_EQ(places.size(), 4U);
+  const auto left_of = [&](const char* rank) {
+    return std::strtod(page.c_str() + page.rfind("<rect x=\"", page.find(rank, begin)) + 9, nullptr);
+  };
+  EXPECT_GE(left_of("rank 2: from"), left_of("rank 0: from") + 240) << "beside it";
+}
+
 /// The same field with its rows in either order is the same picture, whether latitudes or the projection's y
 /// say which is north.
 TEST(ReportPage, ShowsProjectedForecastsWithNorthAbove) {
