@@ -1,18 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
-#include <numeric>
-#include <set>
 #include <utility>
 
-#include "base/error.h"
 #include "base/text.h"
-#include "files/variable_file.h"
 #include "predict/fourier.h"
 #include "report/figures.h"
 #include "report/svg.h"
-#include "samples/axis_map.h"
-#include "samples/calendar.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline report {
@@ -23,15 +18,6 @@ std::vector<float> difference(const std::vector<float>& a, const std::vector<flo
   std::vector<float> result(a.size());
   std::ranges::transform(a, b, result.begin(), std::minus<>());
   return result;
-}
-
-/// A number and its unit, where it has one.
-std::string with_unit(const std::string& number, const std::string& units) {
-  return units.empty() ? number : concat(number, " ", units);
-}
-
-std::string row_of(const std::vector<std::string>& pictures) {
-  return concat("<div class=\"row\">", join(pictures, "\n"), "</div>");
 }
 
 /// Of truth and prediction together.
@@ -160,18 +146,35 @@ void add_rows(const Examples& examples, const std::string& suffix, Figures& figu
                             examples.grid.upwards ? " Row 0 is the southernmost." : "")});
 }
 
-/// Mean over rows of the variance by wave number along columns. A row of an area that does not go around is
-/// tapered (Hann), so that its ends do not stand as a step.
-std::vector<double> mean_power(const PlaneGrid& grid, const std::vector<float>& values) {
+/// The columns from the first to behind the last that holds a value: beside what a tile is scored at there is
+/// no truth. Of a grid that goes around all.
+std::pair<std::size_t, std::size_t> columns_with_values(const PlaneGrid& grid,
+                                                        const std::vector<float>& values) {
+  const std::size_t all = grid.columns.size();
+  if (grid.periodic) return {0, all};
+  std::size_t first = all, end = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) continue;
+    first = std::min(first, i % all);
+    end = std::max(end, i % all + 1);
+  }
+  return {std::min(first, end), end};
+}
+
+/// Mean over rows of the variance by wave number along some columns; NaN where every row has missing points.
+/// A row of an area that does not go around is tapered (Hann), so that its ends do not stand as a step.
+std::vector<double> mean_power(const PlaneGrid& grid, const std::vector<float>& values,
+                               const std::pair<std::size_t, std::size_t>& part) {
   constexpr std::size_t kMostRows = 181;
-  const std::size_t rows = grid.rows.size(), columns = grid.columns.size();
+  const std::size_t rows = grid.rows.size(), columns = part.second - part.first;
   Fourier fourier(columns);
   std::vector<double> power(fourier.wave_numbers(), 0.0), row(columns);
   double weights = 0;
   const std::size_t every = (rows + kMostRows - 1) / kMostRows;
   for (std::size_t r = 0; r < rows; r += every) {
     double mean = 0;
-    for (std::size_t c = 0; c < columns; ++c) mean += row[c] = values[r * columns + c];
+    for (std::size_t c = 0; c < columns; ++c)
+      mean += row[c] = values[r * grid.columns.size() + part.first + c];
     mean /= static_cast<double>(columns);
     const double weight = grid.geographic ? std::cos(grid.rows[r] * std::numbers::pi / 180) : 1;
     if (!std::isfinite(mean) || weight < 1e-6) continue;
@@ -196,54 +199,98 @@ Series spectrum(const std::string& label, const std::vector<double>& power, std:
   return series;
 }
 
-Plot spectrum_plot(const std::string& variable) {
-  Plot plot{variable, "zonal wave number", "variance", {}};
-  plot.log_x = plot.log_y = true;
-  plot.width = 320;
-  plot.height = 240;
-  return plot;
+/// Spectra of some variables beside each other, and which have none.
+struct Spectra {
+  std::string axis;  ///< what is counted
+  std::vector<std::string> plots = {}, missing = {};
+
+  void add(const std::string& variable, const std::vector<Series>& lines) {
+    // None where every row has missing points.
+    for (const Series& line : lines) {
+      if (std::ranges::any_of(line.y, [](double value) { return std::isfinite(value); })) continue;
+      missing.push_back(variable);
+      return;
+    }
+    Plot plot{variable, axis, "variance", lines};
+    plot.log_x = plot.log_y = true;
+    plot.width = 320;
+    plot.height = 240;
+    plots.push_back(svg_of(plot));
+  }
+  std::string remark() const {
+    return missing.empty()
+               ? ""
+               : concat(" There are none of what has missing points in every row: ", join(missing, ", "),
+                        ".");
+  }
+};
+
+constexpr const char *kZonal = "zonal wave number", *kAlongRows = "wave number along rows";
+
+/// Of the period that evaluate scored. @return  the caption
+std::string spectra_of_scores(const RunRecord& run, const Json& all, Spectra& spectra) {
+  std::vector<std::string> names;
+  for (const auto& [variable, kinds] : all.items()) {
+    if (!kinds.contains("forecast") || !kinds.contains("truth")) continue;
+    const std::vector<double> truth = numbers_of(kinds.at("truth").at(0));
+    if (std::ranges::any_of(truth, [](double value) { return std::isfinite(value); })) {
+      names.push_back(variable);
+    } else {
+      spectra.missing.push_back(variable);
+    }
+  }
+  const ShownVariables shown = shown_of(names, 4);
+  for (const std::string& variable : shown.names) {
+    const Json &forecast = all.at(variable).at("forecast"), &truth = all.at(variable).at("truth");
+    spectra.add(variable, {spectrum("forecast, first lead", numbers_of(forecast.at(0)), 0, false),
+                           spectrum("last lead", numbers_of(forecast.back()), 1, false),
+                           spectrum("truth", numbers_of(truth.at(0)), 7, true)});
+  }
+  return concat("Variance by ", spectra.axis, " over the period that evaluate scored.",
+                shown.remark(run.scores_path));
+}
+
+std::string spectra_of_examples(const Examples& examples, Spectra& spectra) {
+  for (const ExamplePlane& plane : examples.planes) {
+    const auto part = columns_with_values(examples.grid, plane.truth);
+    if (plane.predicted.size() != plane.truth.size() || plane.truth.empty()) continue;
+    if (part.second == 0) spectra.missing.push_back(plane.name);
+    if (part.second - part.first < 8) continue;
+    spectra.add(plane.name,
+                {spectrum("predicted", mean_power(examples.grid, plane.predicted, part), 0, false),
+                 spectrum("truth", mean_power(examples.grid, plane.truth, part), 7, true)});
+  }
+  return concat("Variance by ", spectra.axis, ", of the planes shown above.");
 }
 
 void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figures) {
-  const Json spectra = run.scores.is_object() ? run.scores.value("spectra", Json::object()) : Json::object();
-  std::vector<std::string> plots;
-  std::string caption = "Variance by zonal wave number over the period that evaluate scored.";
-  for (const auto& [variable, kinds] : spectra.items()) {
-    if (plots.size() == 4) break;
-    if (!kinds.contains("forecast") || !kinds.contains("truth")) continue;
-    const std::vector<double> first = numbers_of(kinds.at("forecast").at(0)),
-                              last = numbers_of(kinds.at("forecast").back()),
-                              truth = numbers_of(kinds.at("truth").at(0));
-    // None where every row has missing points.
-    if (std::ranges::none_of(truth, [](double value) { return std::isfinite(value); })) continue;
-    Plot plot = spectrum_plot(variable);
-    plot.series = {spectrum("forecast, first lead", first, 0, false), spectrum("last lead", last, 1, false),
-                   spectrum("truth", truth, 7, true)};
-    plots.push_back(svg_of(plot));
+  const Json of_scores =
+      run.scores.is_object() ? run.scores.value("spectra", Json::object()) : Json::object();
+  Spectra spectra{run.examples && !run.examples->grid.geographic ? kAlongRows : kZonal};
+  std::string caption = spectra_of_scores(run, of_scores, spectra);
+  if (spectra.plots.empty() && run.examples && run.examples->classes == 0) {
+    spectra.missing.clear();
+    caption = spectra_of_examples(*run.examples, spectra);
   }
-  if (plots.empty() && run.examples && run.examples->classes == 0) {
-    caption = "Variance along rows by wave number, of the planes shown above.";
-    for (const ExamplePlane& plane : run.examples->planes) {
-      if (plane.predicted.empty() || run.examples->grid.columns.size() < 8) continue;
-      Plot plot = spectrum_plot(plane.name);
-      plot.series = {spectrum("predicted", mean_power(run.examples->grid, plane.predicted), 0, false),
-                     spectrum("truth", mean_power(run.examples->grid, plane.truth), 7, true)};
-      plots.push_back(svg_of(plot));
-    }
-  }
-  if (!plots.empty()) figures.push_back({"fig-spectra" + suffix, row_of(plots), caption});
+  if (spectra.plots.empty() && spectra.missing.empty()) return;
+  if (spectra.plots.empty()) caption = "Spectra.";
+  figures.push_back({"fig-spectra" + suffix, row_of(spectra.plots), caption + spectra.remark()});
 }
 
 /// What evaluate said, by lead.
 void add_scores(const RunRecord& run, const std::string& suffix, Figures& figures) {
   if (!run.scores.is_object()) return;
-  std::vector<std::string> plots;
+  std::vector<std::string> names, plots;
   const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
-  for (const auto& [variable, regions] : run.scores.at("scores").items()) {
-    if (plots.size() == 8) break;
-    if (!regions.contains("all")) continue;
-    const Json& all = regions.at("all");
-    Plot plot{variable, "lead, hours", concat("RMSE ", regions.value("units", std::string())), {}};
+  const Json& scores = run.scores.at("scores");
+  for (const auto& [variable, regions] : scores.items()) {
+    if (regions.contains("all")) names.push_back(variable);
+  }
+  const ShownVariables shown = shown_of(names, 8);
+  for (const std::string& variable : shown.names) {
+    const Json &regions = scores.at(variable), &all = regions.at("all");
+    const std::string units = regions.value("units", std::string());
+    Plot plot{variable, "lead, hours", with_unit("RMSE", units), {}};
     plot.from_zero = true;
     plot.width = 320;
     plot.height = 240;
@@ -255,50 +302,8 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
     plots.push_back(svg_of(plot));
   }
   if (!plots.empty())
-    figures.push_back(
-        {"fig-scores" + suffix, row_of(plots), "RMSE by lead over the period that evaluate scored."});
-}
-
-/// Whether rows of a projection begin in the south: by latitudes of the points, else by the projection's y.
-bool runs_northwards(VariableFile& file, const FileVariable& variable, const std::vector<double>& rows) {
-  const int rank = variable.shape.rank();
-  const std::string &row = variable.dimensions[static_cast<std::size_t>(rank - 2)],
-                    &column = variable.dimensions[static_cast<std::size_t>(rank - 1)];
-  for (const FileVariable& other : file.variables()) {
-    if (other.dimensions != std::vector<std::string>{row, column} ||
-        other.text("standard_name") != "latitude")
-      continue;
-    const std::vector<double> latitudes = file.read_all(other);
-    const std::size_t last_row = latitudes.size() - static_cast<std::size_t>(other.shape[1]);
-    return latitudes[last_row] > latitudes[0];
-  }
-  const FileVariable* const y = file.find(row);
-  return y != nullptr && y->text("standard_name") == "projection_y_coordinate" && rows.back() > rows.front();
-}
-
-/// Of the last two dims of a variable: latitudes and longitudes, or rows and columns of a projection.
-PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
-  const auto rank = static_cast<std::size_t>(variable.shape.rank());
-  const auto coordinates = [&](std::size_t dim) {
-    const FileVariable* const found = file.find(variable.dimensions[dim]);
-    if (found != nullptr && found->shape.rank() == 1) return file.read_all(*found);
-    std::vector<double> numbers(static_cast<std::size_t>(variable.shape[static_cast<int>(dim)]));
-    std::iota(numbers.begin(), numbers.end(), 0.0);
-    return numbers;
-  };
-  const std::string& name = variable.dimensions[rank - 2];
-  const FileVariable* const rows = file.find(name);
-  PlaneGrid grid{rows != nullptr && rows->shape.rank() == 1 &&
-                     (name.starts_with("lat") || rows->text("standard_name") == "latitude" ||
-                      rows->text("units").starts_with("degree")),
-                 false, coordinates(rank - 2), coordinates(rank - 1)};
-  if (grid.geographic) {
-    grid.columns = without_jumps(std::move(grid.columns));  // forecasts have them as their input does
-    grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
-  } else {
-    grid.upwards = runs_northwards(file, variable, grid.rows);
-  }
-  return grid;
+    figures.push_back({"fig-scores" + suffix, row_of(plots),
+                       "RMSE by lead over the period that evaluate scored." + shown.remark(run.scores_path)});
 }
 
 }  // namespace
@@ -313,40 +318,6 @@ Figures example_figures(const RunRecord& run, const std::string& suffix) {
     add_spectra(run, suffix, figures);
     add_scores(run, suffix, figures);
   });
-  return figures;
-}
-
-Figures forecast_figures(const std::string& path) {
-  const auto file = open_variables(path, Dimensions::kByName);
-  const FileVariable* const leads = file->find("lead_time");
-  if (leads == nullptr)
-    throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
-  const std::vector<double> hours = file->read_all(*leads);
-  Figures figures;
-  for (const FileVariable& variable : file->variables()) {
-    const int rank = variable.shape.rank();
-    if (rank < 4 || figures.size() == 4 || !variable.numeric() || variable.dimensions[1] != "lead_time")
-      continue;
-    const PlaneGrid grid = plane_grid(*file, variable);
-    std::vector<std::string> pictures;
-    std::optional<Colouring> colours;
-    const std::int64_t count = variable.shape[1];
-    for (const std::int64_t lead : std::set<std::int64_t>{0, count / 2, count - 1}) {
-      Box box = Box::whole(variable.shape);
-      for (int d = 0; d < rank - 2; ++d) {
-        box.begin[d] = d == 1 ? lead : d == 0 ? 0 : variable.shape[d] / 2;
-        box.extent[d] = 1;
-      }
-      std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
-      file->read<float>(variable, box, values);
-      if (!colours) colours = colouring_of(values, ColourMap::kSequential);
-      pictures.push_back(svg_of_map(grid, values, *colours,
-                                    concat(variable.name, ", ", hours[static_cast<std::size_t>(lead)], " h"),
-                                    variable.text("units"), 300));
-    }
-    figures.push_back({"fig-forecast-" + variable.name, row_of(pictures),
-                       concat(variable.name, " of the first forecast in ", path, ".")});
-  }
   return figures;
 }
 

@@ -271,7 +271,8 @@ class PlotPicture {
         height_(plot.height + legend_.height()),
         bottom_(height_ - 42),
         x_(plot.turned ? plot.log_y : plot.log_x, kLeft, right_),
-        y_(plot.turned ? plot.log_x : plot.log_y, bottom_, top()),
+        y_(plot.turned ? plot.log_x : plot.log_y, plot.downwards ? top() : bottom_,
+           plot.downwards ? bottom_ : top()),
         svg_(plot.width, height_, plot.title) {
     for (const Series& series : plot.series) {
       for (std::size_t i = 0; i < series.x.size(); ++i) {

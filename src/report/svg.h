@@ -59,6 +59,7 @@ struct Plot {
   double mark = 0;         ///< a horizontal line there, if `marks`
   bool marks = false;
   bool turned = false;               ///< x and y change places: for profiles
+  bool downwards = false;            ///< what stands up the side grows downwards
   double width = 480, height = 300;  ///< names of several lines come on top of the height
 };
 

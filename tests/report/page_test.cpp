@@ -165,6 +165,7 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_EQ(count_of(page, "class=\"coast\""), 3);  // forecast, truth, difference
   EXPECT_NE(page.find("jigsaw-train &lt;x&gt;"), std::string::npos);
   EXPECT_NE(page.find("<td>2026-01-02T03:04:05Z</td>"), std::string::npos);
+  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos) << "by lead, as the maps say";
   EXPECT_EQ(count_of(page, "<div class=\"wide\"><table>"), 2);
 }
 
@@ -382,9 +383,59 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   EXPECT_NE(page.find("fig-scores"), std::string::npos);
   EXPECT_NE(page.find("data-label=\"rmse\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"last lead\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
-  EXPECT_EQ(page.find("sst"), std::string::npos) << "a plot of nothing";
+  EXPECT_EQ(page.find("<title>sst</title>"), std::string::npos) << "a plot of nothing";
+  EXPECT_NE(page.find("There are none of what has missing points in every row: sst."), std::string::npos);
+  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos);
   put_text(run.path + "/scores.json", "{\"scores\":{}}");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
+}
+
+/// Of many levels one each, and no variable is left out for it.
+TEST(ReportPage, ShowsEveryVariableOfScoresOnManyLevels) {
+  const WrittenRun run;
+  Json scores = Json::parse(R"({"lead_hours":[6],"scores":{},"spectra":{}})");
+  for (const char* variable : {"q", "t", "z"}) {
+    for (const char* level : {"100", "1000", "500", "850"}) {
+      const std::string name = concat(variable, "_", level);
+      scores["scores"][name] = Json::parse(R"({"all":{"rmse":[1]}})");
+      scores["spectra"][name] = Json::parse(R"({"forecast":[[9,3,1]],"truth":[[9,3,2]]})");
+    }
+  }
+  scores["scores"]["t2m"] = Json::parse(R"({"all":{"rmse":[1]}})");
+  put_text(run.path + "/scores.json", scores.dump());
+  const std::string page = report_page({{run.path}, "", "", ""}),
+                    plots = page.substr(page.find("<figure id=\"fig-spectra"),
+                                        page.find("<h2>Time") - page.find("<figure id=\"fig-spectra"));
+  for (const char* variable : {"q_500", "t_500", "z_500"})
+    EXPECT_EQ(count_of(plots, concat("<title>", variable, "</title>")), 2) << variable;
+  EXPECT_EQ(count_of(plots, "<title>t2m</title>"), 1);
+  EXPECT_EQ(count_of(plots, "_850"), 0);
+  EXPECT_EQ(count_of(plots, "that nearest to 500 is shown; " + run.path + "/scores.json has all."), 2);
+}
+
+/// A tile is scored in part: its spectra are those of what has a truth. Beside rows without one there are
+/// none.
+TEST(ReportPage, SpectraOfImagesAreOfWhatIsScored) {
+  const WrittenRun run;
+  Examples examples = WrittenRun::examples();
+  examples.lead_hours = 0;
+  examples.grid.geographic = examples.grid.periodic = false;
+  ExamplePlane& plane = examples.planes[0];
+  plane.input = plane.truth;
+  for (int i = 0; i < 19 * 36; ++i) {
+    if (i % 36 >= 30) plane.truth[static_cast<std::size_t>(i)] = NAN;
+  }
+  examples.planes.push_back(plane);
+  examples.planes[1].name = "holes";
+  for (int i = 0; i < 19 * 36; ++i) {
+    if (i % 36 == 7) examples.planes[1].truth[static_cast<std::size_t>(i)] = NAN;
+  }
+  write_examples(examples, run.path);
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("data-label=\"truth\" data-points=\"15\""), std::string::npos) << "of 30 columns";
+  EXPECT_NE(page.find(">wave number along rows</text>"), std::string::npos);
+  EXPECT_EQ(page.find("zonal"), std::string::npos);
+  EXPECT_NE(page.find("There are none of what has missing points in every row: holes."), std::string::npos);
 }
 
 /// Coordinates have the names that the input gives them; those of a projection say where no point lies.
@@ -410,6 +461,43 @@ TEST(ReportPage, ShowsForecastsOnAnyGrid) {
     EXPECT_NE(page.find("fig-forecast-t2m"), std::string::npos) << rows;
     EXPECT_NE(page.find("t2m, 12 h"), std::string::npos) << rows;
   }
+}
+
+TEST(ReportPage, ForecastsSayTheirLevelStartAndLead) {
+  const WrittenRun run;
+  const std::string path = run.folder.path() + "/forecast.nc";
+  const std::vector<const char*> names = {"a", "b", "c", "d", "e"};
+  {
+    testing::NetcdfWriter file(path);
+    const int time = file.dimension("time", 1), lead = file.dimension("lead_time", 1),
+              level = file.dimension("level", 3), y = file.dimension("lat", 2), x = file.dimension("lon", 2);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              leads = file.variable("lead_time", NC_INT, {lead}),
+              levels = file.variable("level", NC_DOUBLE, {level}),
+              of_y = file.variable("lat", NC_DOUBLE, {y}), of_x = file.variable("lon", NC_DOUBLE, {x});
+    file.text(times, "units", "hours since 2021-02-01");
+    file.text(levels, "units", "hPa");
+    std::vector<int> variables;
+    for (const char* name : names)
+      variables.push_back(file.variable(name, NC_DOUBLE, {time, lead, level, y, x}));
+    file.end();
+    file.put(times, std::vector<double>{6});
+    file.put(leads, std::vector<double>{12});
+    file.put(levels, {500, 850, 1000});
+    file.put(of_y, {1, 2});
+    file.put(of_x, {1, 2});
+    for (const int variable : variables) file.put(variable, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  }
+  const std::string page = report_page({{run.path}, "", "", path});
+  EXPECT_NE(page.find(">a, level 500 hPa, 12 h</text>"), std::string::npos);
+  EXPECT_NE(page.find("a, level 500 hPa: the forecast from 2021-02-01"), std::string::npos);
+  EXPECT_NE(page.find("Others than this stand in the file."), std::string::npos);
+  EXPECT_EQ(page.find("fig-forecast-e"), std::string::npos);
+  EXPECT_NE(page.find(path + " has 1 more variable."), std::string::npos);
+  EXPECT_NE(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", "", "x.nii.gz"});
+            }).find("x.nii.gz holds images; --forecast takes forecasts"),
+            std::string::npos);
 }
 
 /// On data 2 × domain 2 ranks 0 and 2 hold the same rows of other samples, and store the same weights.

@@ -322,6 +322,16 @@ TEST(Svg, TextsAreCutBetweenCodePoints) {
   EXPECT_NE(svg_of(bars).find(">ein_sehr_län…_Laufs rank 7<"), std::string::npos) << svg_of(bars);
 }
 
+/// Of a profile by levels greater ones stand below, without a sign.
+TEST(Svg, AnAxisMayGrowDownwards) {
+  Plot plot{"t", "level", "y", {{"l", {100, 1000}, {1, 2}, 0, false}}};
+  plot.turned = plot.downwards = true;
+  plot.width = 176;
+  plot.height = 168;
+  EXPECT_NE(svg_of(plot).find(" points=\"64,26 164,126\""), std::string::npos) << svg_of(plot);
+  EXPECT_EQ(svg_of(plot).find(">-"), std::string::npos);
+}
+
 /// As many digits as tell marks apart.
 TEST(Svg, MarksHaveTheDigitsOfTheirDistance) {
   using Texts = std::vector<std::string>;
