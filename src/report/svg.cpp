@@ -368,6 +368,22 @@ std::string svg_of(const Plot& plot) {
   return PlotPicture(plot).draw();
 }
 
+namespace {
+
+/// Three names of parts beside each other, each behind its colour.
+void draw_part_labels(const std::vector<std::string>& labels, double width, Svg& svg) {
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::size_t row = i / 3;
+    const double x = 8 + (width - 16) / 3 * static_cast<double>(i % 3),
+                 y = 31 + 14 * static_cast<double>(row);
+    svg.rectangle(x, y - 9, 10, 10, hex_of(category_colour(i)));
+    svg.text(x + 14, y, shortened(labels[i], static_cast<std::size_t>((width - 16) / 3 - 18) / 6), "start",
+             10);
+  }
+}
+
+}  // namespace
+
 std::string svg_of(const Bars& bars) {
   constexpr std::size_t kMostLetters = 26;
   double most = 0;
@@ -395,14 +411,7 @@ std::string svg_of(const Bars& bars) {
   const double top = 34 + 14 * static_cast<double>(rows_of_labels), each = 20;
   Svg svg(bars.width, top + each * static_cast<double>(bars.rows.size()) + 10, bars.title);
   svg.text(8, 15, bars.title, "start", 13);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const std::size_t row = i / 3;
-    const double x = 8 + (bars.width - 16) / 3 * static_cast<double>(i % 3),
-                 y = 31 + 14 * static_cast<double>(row);
-    svg.rectangle(x, y - 9, 10, 10, hex_of(category_colour(i)));
-    svg.text(x + 14, y, shortened(labels[i], static_cast<std::size_t>((bars.width - 16) / 3 - 18) / 6),
-             "start", 10);
-  }
+  draw_part_labels(labels, bars.width, svg);
   double y = top;
   for (std::size_t i = 0; i < bars.rows.size(); ++i) {
     const auto& [name, parts] = bars.rows[i];
