@@ -50,16 +50,16 @@ Rgb colour_of(ColourMap map, double value) {
 }
 
 Rgb category_colour(std::size_t number) {
-  static constexpr std::array<Rgb, 10> kColours = {{{31, 119, 180},
-                                                    {255, 127, 14},
-                                                    {44, 160, 44},
-                                                    {214, 39, 40},
-                                                    {148, 103, 189},
-                                                    {140, 86, 75},
-                                                    {227, 119, 194},
-                                                    {127, 127, 127},
-                                                    {188, 189, 34},
-                                                    {23, 190, 207}}};
+  static constexpr std::array<Rgb, kCategoryColours> kColours = {{{31, 119, 180},
+                                                                  {255, 127, 14},
+                                                                  {44, 160, 44},
+                                                                  {214, 39, 40},
+                                                                  {148, 103, 189},
+                                                                  {140, 86, 75},
+                                                                  {227, 119, 194},
+                                                                  {127, 127, 127},
+                                                                  {188, 189, 34},
+                                                                  {23, 190, 207}}};
   return kColours[number % kColours.size()];
 }
 

@@ -15,7 +15,8 @@ enum class ColourMap : std::uint8_t {
 
 /// The colour of a value from 0 to 1, clamped; of a NaN a light grey.
 Rgb colour_of(ColourMap map, double value);
-/// One of ten that are easy to tell apart (Tableau 10), by number, beginning anew behind them.
+inline constexpr std::size_t kCategoryColours = 10;
+/// One of kCategoryColours that are easy to tell apart (Tableau 10), by number, beginning anew behind them.
 Rgb category_colour(std::size_t number);
 /// "#1f77b4".
 std::string hex_of(const Rgb& colour);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
 #include "base/text.h"
@@ -71,30 +72,42 @@ double skill_of(const Json& scores) {
   return 1 - number_at(scores, "rmse") / reference;
 }
 
-/// The variables of the last validation, those of many levels by their middle level.
-std::vector<std::string> shown_variables(const Json& metrics) {
+/// The variables of the last validation, of many levels one each.
+ShownVariables shown_variables(const Json& metrics) {
   std::vector<std::string> names;
   for (const auto& [name, scores] : metrics.items()) names.push_back(name);
-  if (names.size() <= kMostLines) return names;
-  std::vector<std::string> chosen;
-  std::map<std::string, std::vector<std::string>> groups;
-  for (const std::string& name : names) groups[without_level(name)].push_back(name);
-  for (const auto& [group, members] : groups) {
-    if (chosen.size() < kMostLines) chosen.push_back(members[members.size() / 2]);
+  return shown_of(names, kMostLines);
+}
+
+/// As examples or evaluate's scores of some run name them; "" where none does.
+std::string units_of(const std::vector<RunRecord>& runs, const std::string& variable) {
+  for (const RunRecord& run : runs) {
+    if (run.examples) {
+      for (const ExamplePlane& plane : run.examples->planes) {
+        if (without_level(plane.name) == without_level(variable) && !plane.units.empty()) return plane.units;
+      }
+    }
+    const Json scores = run.scores.is_object() ? run.scores.value("scores", Json()) : Json();
+    const auto found = scores.find(variable);
+    if (found == scores.end() || !found->is_object()) continue;
+    if (const auto units = found->find("units"); units != found->end() && units->is_string())
+      return units->get<std::string>();
   }
-  return chosen;
+  return "";
 }
 
 void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
   Plot plot{"", "step", "", {}};
   std::size_t colour = 0;
-  std::string measure;
+  std::string measure, remark;
   for (const RunRecord& run : runs) {
     if (run.valid.empty()) continue;
     const Json& last = run.valid.back().at("metrics");
     if (last.empty()) continue;
     measure = measure_of_images(*last.begin());
-    for (const std::string& variable : shown_variables(last)) {
+    const ShownVariables shown = shown_variables(last);
+    if (remark.empty()) remark = shown.remark("metrics.jsonl");
+    for (const std::string& variable : shown.names) {
       Series series{label_of(runs, run, variable), {}, {}, colour++, false};
       for (const Json& line : run.valid) {
         const auto scores = line.at("metrics").find(variable);
@@ -109,23 +122,24 @@ void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
   plot.title = measure.empty() ? "Skill at the first lead" : measure == "psnr" ? "PSNR" : "Mean Dice";
   plot.y_label = measure.empty() ? "1 - RMSE / reference" : measure == "psnr" ? "dB" : "Dice";
   plot.marks = measure.empty();
-  figures.push_back({"fig-skill", svg_of(plot),
-                     measure.empty()
-                         ? "Skill of validations: 0 is as good as persistence (or climatology, where that "
-                           "is known and better), 1 is perfect."
-                         : "Scores of validations."});
+  const char* const meaning =
+      measure.empty()
+          ? "Skill of validations: 0 is as good as persistence (or climatology, where that is known "
+            "and better), 1 is perfect."
+          : "Scores of validations.";
+  figures.push_back({"fig-skill", svg_of(plot), meaning + remark});
 }
 
 void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
   std::vector<std::string> variables;
   for (const RunRecord& run : runs) {
     if (run.valid.empty() || !run.valid.back().contains("leads")) continue;
-    for (const std::string& name : shown_variables(run.valid.back().at("metrics"))) {
+    for (const std::string& name : shown_variables(run.valid.back().at("metrics")).names) {
       if (std::ranges::find(variables, name) == variables.end()) variables.push_back(name);
     }
   }
   for (const std::string& variable : variables) {
-    Plot plot{variable, "lead, hours", "RMSE", {}};
+    Plot plot{variable, "lead, hours", with_unit("RMSE", units_of(runs, variable)), {}};
     plot.from_zero = true;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].valid.empty() || !runs[i].valid.back().contains("leads")) continue;
@@ -134,7 +148,7 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
                                ? number_at(runs[i].config.at("data"), "lead_hours")
                                : 1;
       Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
-          persistence{label_of(runs, runs[i], "persistence"), {}, {}, i + runs.size(), true};
+          persistence{label_of(runs, runs[i], "persistence"), {}, {}, runs.size() == 1 ? 1 : i, true};
       const auto add = [&](double lead, const Json& metrics) {
         const auto scores = metrics.find(variable);
         if (scores == metrics.end()) return;
@@ -159,7 +173,7 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
 /// Skill by level, of each variable that has some.
 void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
   Plot plot{"Skill by level", "level", "1 - RMSE / reference", {}};
-  plot.turned = true;
+  plot.turned = plot.downwards = true;
   std::size_t colour = 0;
   for (const RunRecord& run : runs) {
     if (run.valid.empty()) continue;
@@ -175,45 +189,50 @@ void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
       std::ranges::sort(levels);
       Series series{label_of(runs, run, variable), {}, {}, colour++, false};
       for (const auto& [level, skill] : levels) {
-        series.x.push_back(-level);  // pressure grows downwards
+        series.x.push_back(level);
         series.y.push_back(skill);
       }
       plot.series.push_back(series);
     }
   }
   if (plot.series.empty()) return;
-  plot.x_label = "level (minus: pressure grows downwards)";
   figures.push_back(
       {"fig-levels", svg_of(plot), "Skill of the last validation by level, at the first lead."});
 }
 
+/// The last validation of each run as a table of its own, so that none crowds out those behind it.
 void add_table(const std::vector<RunRecord>& runs, Figures& figures) {
   constexpr std::size_t kMostRows = 100;
-  std::vector<std::vector<std::string>> rows = {{"run", "variable", "lead", "measure", "value"}};
-  std::size_t left_out = 0;
-  const auto add = [&](const RunRecord& run, const std::string& lead, const Json& metrics) {
-    for (const auto& [variable, scores] : metrics.items()) {
-      for (const auto& [measure, value] : scores.items()) {
-        if (!value.is_number()) continue;
-        if (rows.size() > kMostRows) {
-          ++left_out;
-        } else {
-          rows.push_back({run.name, variable, lead, measure, short_number(value.get<double>())});
+  std::string body, left_out;
+  for (const RunRecord& run : runs) {
+    std::vector<std::vector<std::string>> rows = {{"variable", "lead", "measure", "value"}};
+    std::size_t more = 0;
+    const auto add = [&](const std::string& lead, const Json& metrics) {
+      for (const auto& [variable, scores] : metrics.items()) {
+        for (const auto& [measure, value] : scores.items()) {
+          if (!value.is_number()) continue;
+          if (rows.size() > kMostRows) {
+            ++more;
+          } else {
+            rows.push_back({variable, lead, measure, short_number(value.get<double>())});
+          }
         }
       }
-    }
-  };
-  for (const RunRecord& run : runs) {
+    };
     if (run.valid.empty()) continue;
-    add(run, "first", run.valid.back().at("metrics"));
-    if (!run.valid.back().contains("leads")) continue;
-    for (const auto& [lead, metrics] : run.valid.back().at("leads").items()) add(run, lead + " h", metrics);
+    add("first", run.valid.back().at("metrics"));
+    if (run.valid.back().contains("leads")) {
+      for (const auto& [lead, metrics] : run.valid.back().at("leads").items()) add(lead + " h", metrics);
+    }
+    if (rows.size() == 1) continue;
+    body += concat("<details><summary>Numbers", runs.size() == 1 ? "" : " of " + escaped(run.name),
+                   "</summary>", table_of(rows), "</details>\n");
+    if (more > 0)
+      left_out += concat(left_out.empty() ? "; further numbers stand in metrics.jsonl: " : ", ", more,
+                         runs.size() == 1 ? "" : " of " + run.name);
   }
-  if (rows.size() == 1) return;
-  figures.push_back(
-      {"fig-table", concat("<details><summary>Numbers</summary>", table_of(rows), "</details>"),
-       concat("The last validation of each run",
-              left_out > 0 ? concat("; ", left_out, " more stand in metrics.jsonl") : "", ".")});
+  if (body.empty()) return;
+  figures.push_back({"fig-table", body, concat("The last validation of each run", left_out, ".")});
 }
 
 }  // namespace
@@ -231,15 +250,58 @@ Figures curve_figures(const std::vector<RunRecord>& runs) {
   return figures;
 }
 
+std::string with_unit(const std::string& text, const std::string& units) {
+  return units.empty() ? text : concat(text, " ", units);
+}
+
+std::string row_of(const std::vector<std::string>& pictures) {
+  return concat("<div class=\"row\">", join(pictures, "\n"), "</div>");
+}
+
+std::string ShownVariables::remark(const std::string& where) const {
+  std::string text;
+  if (levels)
+    text += concat(" Of a variable on several levels that nearest to 500 is shown; ", where, " has all.");
+  if (more > 0)
+    text += concat(" ", where, " has ", counted(static_cast<std::int64_t>(more), "more variable"), ".");
+  return text;
+}
+
+ShownVariables shown_of(const std::vector<std::string>& names, std::size_t most) {
+  ShownVariables shown;
+  if (names.size() <= most) {
+    shown.names = names;
+    return shown;
+  }
+  const auto distance = [](const std::string& name) {
+    const std::string variable = without_level(name);
+    return name == variable ? 0 : std::abs(std::strtod(name.c_str() + variable.size() + 1, nullptr) - 500);
+  };
+  for (const std::string& name : names) {
+    const auto known = std::ranges::find(shown.names, without_level(name), without_level);
+    if (known == shown.names.end()) {
+      shown.names.push_back(name);
+    } else {
+      shown.levels = true;
+      if (distance(name) < distance(*known)) *known = name;
+    }
+  }
+  if (shown.names.size() > most) {
+    shown.more = shown.names.size() - most;
+    shown.names.resize(most);
+  }
+  return shown;
+}
+
 std::string table_of(const std::vector<std::vector<std::string>>& rows) {
-  std::string html = "<table>";
+  std::string html = "<div class=\"wide\"><table>";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     html += "<tr>";
     for (const std::string& cell : rows[i])
       html += concat(i == 0 ? "<th>" : "<td>", escaped(cell), i == 0 ? "</th>" : "</td>");
     html += "</tr>\n";
   }
-  return html + "</table>";
+  return html + "</table></div>";
 }
 
 }  // namespace jigsaw::inline report

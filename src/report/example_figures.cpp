@@ -1,18 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
-#include <numeric>
-#include <set>
 #include <utility>
 
-#include "base/error.h"
 #include "base/text.h"
-#include "files/variable_file.h"
 #include "predict/fourier.h"
 #include "report/figures.h"
 #include "report/svg.h"
-#include "samples/axis_map.h"
-#include "samples/calendar.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline report {
@@ -25,15 +20,11 @@ std::vector<float> difference(const std::vector<float>& a, const std::vector<flo
   return result;
 }
 
-std::string row_of(const std::vector<std::string>& pictures) {
-  return concat("<div class=\"row\">", join(pictures, "\n"), "</div>");
-}
-
 /// Of truth and prediction together.
-Colouring common_colouring(const ExamplePlane& plane, bool geographic) {
+Colouring common_colouring(const ExamplePlane& plane, ColourMap map) {
   std::vector<float> both = plane.truth;
   both.insert(both.end(), plane.predicted.begin(), plane.predicted.end());
-  return colouring_of(both, geographic ? ColourMap::kSequential : ColourMap::kGrey);
+  return colouring_of(both, map);
 }
 
 /// √ of the mean of squares where both are there.
@@ -48,14 +39,33 @@ double rmse_of(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(sum / count);
 }
 
-std::string scores_of(const ExamplePlane& plane) {
-  const double rmse = rmse_of(plane.predicted, plane.truth),
-               peak = colouring_of(plane.truth, ColourMap::kGrey).high;
-  std::string text = concat("RMSE of what is shown ", short_number(rmse), " ", plane.units);
+/// The peak that validations of the run refer PSNR of a variable to, by the scores that they wrote; NaN where
+/// none of them says it.
+double peak_of_validations(const RunRecord& run, const std::string& variable) {
+  for (const Json& line : run.valid) {
+    const auto scores = line.at("metrics").find(variable);
+    if (scores == line.at("metrics").end() || !scores->is_object()) continue;
+    const double peak = number_at(*scores, "rmse") * std::pow(10, number_at(*scores, "psnr") / 20);
+    if (std::isfinite(peak) && peak > 0) return peak;
+  }
+  return std::nan("");
+}
+
+std::string scores_of(const RunRecord& run, const ExamplePlane& plane) {
+  const double rmse = rmse_of(plane.predicted, plane.truth);
+  std::string text = concat("RMSE of what is shown ", with_unit(short_number(rmse), plane.units));
   if (plane.input.empty()) return text;
+  double peak = peak_of_validations(run, plane.name);
+  const bool known = std::isfinite(peak);
+  if (!known) {
+    peak = 0;
+    for (const float value : plane.truth) peak = std::fmax(peak, value);
+  }
+  if (!(peak > 0)) return text;
   const auto psnr = [&](double error) { return short_number(20 * std::log10(peak / error)); };
   return concat(text, "; PSNR ", psnr(rmse), " dB, of the input ", psnr(rmse_of(plane.input, plane.truth)),
-                " dB (peak ", short_number(peak), ")");
+                " dB (peak ", short_number(peak),
+                known ? ", as in validations)" : ", the most that is shown)");
 }
 
 /// Dice of each class that the slice holds or that is predicted there.
@@ -83,13 +93,14 @@ std::string when(const Examples& examples) {
   return text;
 }
 
-void add_planes(const Examples& examples, const std::string& suffix, Figures& figures) {
+void add_planes(const RunRecord& run, const std::string& suffix, Figures& figures) {
+  const Examples& examples = *run.examples;
   const PlaneGrid& grid = examples.grid;
   const bool classes = examples.classes > 0;
   for (const ExamplePlane& plane : examples.planes) {
     if (plane.predicted.empty() || plane.truth.size() != plane.predicted.size()) continue;
     constexpr double kWidth = 300;
-    Colouring colours = common_colouring(plane, grid.geographic);
+    Colouring colours = common_colouring(plane, examples.colours());
     if (classes) colours = {ColourMap::kSequential, 0, std::max(1.0, examples.classes - 1.0)};
     const std::vector<float> error = difference(plane.predicted, plane.truth);
     std::vector<std::string> pictures;
@@ -103,16 +114,14 @@ void add_planes(const Examples& examples, const std::string& suffix, Figures& fi
     add(error, colouring_of_difference(error), "difference");
     figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),
                        concat(plane.name, ", ", when(examples), ". ",
-                              classes ? dice_of(plane, examples.classes) : scores_of(plane), ".")});
+                              classes ? dice_of(plane, examples.classes) : scores_of(run, plane), ".")});
   }
 }
 
 void add_rows(const Examples& examples, const std::string& suffix, Figures& figures) {
   if (examples.rmse_by_row.empty()) return;
-  Plot plot{"Error by latitude, beside its mean",
-            examples.grid.geographic ? "latitude" : "row",
-            "RMSE / mean RMSE",
-            {}};
+  const std::string rows = examples.grid.geographic ? "latitude" : "row";
+  Plot plot{concat("Error by ", rows, ", beside its mean"), rows, "RMSE / mean RMSE", {}};
   plot.turned = examples.grid.geographic;
   std::size_t colour = 0;
   for (const ExamplePlane& plane : examples.planes) {
@@ -131,23 +140,41 @@ void add_rows(const Examples& examples, const std::string& suffix, Figures& figu
     }
     plot.series.push_back(series);
   }
-  figures.push_back(
-      {"fig-latitude" + suffix, svg_of(plot),
-       "RMSE of the first lead by latitude over the whole validation, divided by its mean over rows."});
+  figures.push_back({"fig-latitude" + suffix, svg_of(plot),
+                     concat("RMSE of the first lead by ", rows,
+                            " over the whole validation, divided by its mean over rows.",
+                            examples.grid.upwards ? " Row 0 is the southernmost." : "")});
 }
 
-/// Mean over rows of the variance by wave number along columns. A row of an area that does not go around is
-/// tapered (Hann), so that its ends do not stand as a step.
-std::vector<double> mean_power(const PlaneGrid& grid, const std::vector<float>& values) {
+/// The columns from the first to behind the last that holds a value: beside what a tile is scored at there is
+/// no truth. Of a grid that goes around all.
+std::pair<std::size_t, std::size_t> columns_with_values(const PlaneGrid& grid,
+                                                        const std::vector<float>& values) {
+  const std::size_t all = grid.columns.size();
+  if (grid.periodic) return {0, all};
+  std::size_t first = all, end = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) continue;
+    first = std::min(first, i % all);
+    end = std::max(end, i % all + 1);
+  }
+  return {std::min(first, end), end};
+}
+
+/// Mean over rows of the variance by wave number along some columns; NaN where every row has missing points.
+/// A row of an area that does not go around is tapered (Hann), so that its ends do not stand as a step.
+std::vector<double> mean_power(const PlaneGrid& grid, const std::vector<float>& values,
+                               const std::pair<std::size_t, std::size_t>& part) {
   constexpr std::size_t kMostRows = 181;
-  const std::size_t rows = grid.rows.size(), columns = grid.columns.size();
+  const std::size_t rows = grid.rows.size(), columns = part.second - part.first;
   Fourier fourier(columns);
   std::vector<double> power(fourier.wave_numbers(), 0.0), row(columns);
   double weights = 0;
   const std::size_t every = (rows + kMostRows - 1) / kMostRows;
   for (std::size_t r = 0; r < rows; r += every) {
     double mean = 0;
-    for (std::size_t c = 0; c < columns; ++c) mean += row[c] = values[r * columns + c];
+    for (std::size_t c = 0; c < columns; ++c)
+      mean += row[c] = values[r * grid.columns.size() + part.first + c];
     mean /= static_cast<double>(columns);
     const double weight = grid.geographic ? std::cos(grid.rows[r] * std::numbers::pi / 180) : 1;
     if (!std::isfinite(mean) || weight < 1e-6) continue;
@@ -172,54 +199,98 @@ Series spectrum(const std::string& label, const std::vector<double>& power, std:
   return series;
 }
 
-Plot spectrum_plot(const std::string& variable) {
-  Plot plot{variable, "zonal wave number", "variance", {}};
-  plot.log_x = plot.log_y = true;
-  plot.width = 320;
-  plot.height = 240;
-  return plot;
+/// Spectra of some variables beside each other, and which have none.
+struct Spectra {
+  std::string axis;  ///< what is counted
+  std::vector<std::string> plots = {}, missing = {};
+
+  void add(const std::string& variable, const std::vector<Series>& lines) {
+    // None where every row has missing points.
+    for (const Series& line : lines) {
+      if (std::ranges::any_of(line.y, [](double value) { return std::isfinite(value); })) continue;
+      missing.push_back(variable);
+      return;
+    }
+    Plot plot{variable, axis, "variance", lines};
+    plot.log_x = plot.log_y = true;
+    plot.width = 320;
+    plot.height = 240;
+    plots.push_back(svg_of(plot));
+  }
+  std::string remark() const {
+    return missing.empty()
+               ? ""
+               : concat(" There are none of what has missing points in every row: ", join(missing, ", "),
+                        ".");
+  }
+};
+
+constexpr const char *kZonal = "zonal wave number", *kAlongRows = "wave number along rows";
+
+/// Of the period that evaluate scored. @return  the caption
+std::string spectra_of_scores(const RunRecord& run, const Json& all, Spectra& spectra) {
+  std::vector<std::string> names;
+  for (const auto& [variable, kinds] : all.items()) {
+    if (!kinds.contains("forecast") || !kinds.contains("truth")) continue;
+    const std::vector<double> truth = numbers_of(kinds.at("truth").at(0));
+    if (std::ranges::any_of(truth, [](double value) { return std::isfinite(value); })) {
+      names.push_back(variable);
+    } else {
+      spectra.missing.push_back(variable);
+    }
+  }
+  const ShownVariables shown = shown_of(names, 4);
+  for (const std::string& variable : shown.names) {
+    const Json &forecast = all.at(variable).at("forecast"), &truth = all.at(variable).at("truth");
+    spectra.add(variable, {spectrum("forecast, first lead", numbers_of(forecast.at(0)), 0, false),
+                           spectrum("last lead", numbers_of(forecast.back()), 1, false),
+                           spectrum("truth", numbers_of(truth.at(0)), 7, true)});
+  }
+  return concat("Variance by ", spectra.axis, " over the period that evaluate scored.",
+                shown.remark(run.scores_path));
+}
+
+std::string spectra_of_examples(const Examples& examples, Spectra& spectra) {
+  for (const ExamplePlane& plane : examples.planes) {
+    const auto part = columns_with_values(examples.grid, plane.truth);
+    if (plane.predicted.size() != plane.truth.size() || plane.truth.empty()) continue;
+    if (part.second == 0) spectra.missing.push_back(plane.name);
+    if (part.second - part.first < 8) continue;
+    spectra.add(plane.name,
+                {spectrum("predicted", mean_power(examples.grid, plane.predicted, part), 0, false),
+                 spectrum("truth", mean_power(examples.grid, plane.truth, part), 7, true)});
+  }
+  return concat("Variance by ", spectra.axis, ", of the planes shown above.");
 }
 
 void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figures) {
-  const Json spectra = run.scores.is_object() ? run.scores.value("spectra", Json::object()) : Json::object();
-  std::vector<std::string> plots;
-  std::string caption = "Variance by zonal wave number over the period that evaluate scored.";
-  for (const auto& [variable, kinds] : spectra.items()) {
-    if (plots.size() == 4) break;
-    if (!kinds.contains("forecast") || !kinds.contains("truth")) continue;
-    const std::vector<double> first = numbers_of(kinds.at("forecast").at(0)),
-                              last = numbers_of(kinds.at("forecast").back()),
-                              truth = numbers_of(kinds.at("truth").at(0));
-    // None where every row has missing points.
-    if (std::ranges::none_of(truth, [](double value) { return std::isfinite(value); })) continue;
-    Plot plot = spectrum_plot(variable);
-    plot.series = {spectrum("forecast, first lead", first, 0, false), spectrum("last lead", last, 1, false),
-                   spectrum("truth", truth, 7, true)};
-    plots.push_back(svg_of(plot));
+  const Json of_scores =
+      run.scores.is_object() ? run.scores.value("spectra", Json::object()) : Json::object();
+  Spectra spectra{run.examples && !run.examples->grid.geographic ? kAlongRows : kZonal};
+  std::string caption = spectra_of_scores(run, of_scores, spectra);
+  if (spectra.plots.empty() && run.examples && run.examples->classes == 0) {
+    spectra.missing.clear();
+    caption = spectra_of_examples(*run.examples, spectra);
   }
-  if (plots.empty() && run.examples && run.examples->classes == 0) {
-    caption = "Variance along rows by wave number, of the planes shown above.";
-    for (const ExamplePlane& plane : run.examples->planes) {
-      if (plane.predicted.empty() || run.examples->grid.columns.size() < 8) continue;
-      Plot plot = spectrum_plot(plane.name);
-      plot.series = {spectrum("predicted", mean_power(run.examples->grid, plane.predicted), 0, false),
-                     spectrum("truth", mean_power(run.examples->grid, plane.truth), 7, true)};
-      plots.push_back(svg_of(plot));
-    }
-  }
-  if (!plots.empty()) figures.push_back({"fig-spectra" + suffix, row_of(plots), caption});
+  if (spectra.plots.empty() && spectra.missing.empty()) return;
+  if (spectra.plots.empty()) caption = "Spectra.";
+  figures.push_back({"fig-spectra" + suffix, row_of(spectra.plots), caption + spectra.remark()});
 }
 
 /// What evaluate said, by lead.
 void add_scores(const RunRecord& run, const std::string& suffix, Figures& figures) {
   if (!run.scores.is_object()) return;
-  std::vector<std::string> plots;
+  std::vector<std::string> names, plots;
   const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
-  for (const auto& [variable, regions] : run.scores.at("scores").items()) {
-    if (plots.size() == 8) break;
-    if (!regions.contains("all")) continue;
-    const Json& all = regions.at("all");
-    Plot plot{variable, "lead, hours", concat("RMSE ", regions.value("units", std::string())), {}};
+  const Json& scores = run.scores.at("scores");
+  for (const auto& [variable, regions] : scores.items()) {
+    if (regions.contains("all")) names.push_back(variable);
+  }
+  const ShownVariables shown = shown_of(names, 8);
+  for (const std::string& variable : shown.names) {
+    const Json &regions = scores.at(variable), &all = regions.at("all");
+    const std::string units = regions.value("units", std::string());
+    Plot plot{variable, "lead, hours", with_unit("RMSE", units), {}};
     plot.from_zero = true;
     plot.width = 320;
     plot.height = 240;
@@ -231,31 +302,8 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
     plots.push_back(svg_of(plot));
   }
   if (!plots.empty())
-    figures.push_back(
-        {"fig-scores" + suffix, row_of(plots), "RMSE by lead over the period that evaluate scored."});
-}
-
-/// Of the last two dims of a variable: latitudes and longitudes, or rows and columns of a projection.
-PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
-  const auto rank = static_cast<std::size_t>(variable.shape.rank());
-  const auto coordinates = [&](std::size_t dim) {
-    const FileVariable* const found = file.find(variable.dimensions[dim]);
-    if (found != nullptr && found->shape.rank() == 1) return file.read_all(*found);
-    std::vector<double> numbers(static_cast<std::size_t>(variable.shape[static_cast<int>(dim)]));
-    std::iota(numbers.begin(), numbers.end(), 0.0);
-    return numbers;
-  };
-  const std::string& name = variable.dimensions[rank - 2];
-  const FileVariable* const rows = file.find(name);
-  PlaneGrid grid{rows != nullptr && rows->shape.rank() == 1 &&
-                     (name.starts_with("lat") || rows->text("standard_name") == "latitude" ||
-                      rows->text("units").starts_with("degree")),
-                 false, coordinates(rank - 2), coordinates(rank - 1)};
-  if (grid.geographic) {
-    grid.columns = without_jumps(std::move(grid.columns));  // forecasts have them as their input does
-    grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
-  }
-  return grid;
+    figures.push_back({"fig-scores" + suffix, row_of(plots),
+                       "RMSE by lead over the period that evaluate scored." + shown.remark(run.scores_path)});
 }
 
 }  // namespace
@@ -263,47 +311,13 @@ PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
 Figures example_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (run.examples) {
-    add_planes(*run.examples, suffix, figures);
+    add_planes(run, suffix, figures);
     add_rows(*run.examples, suffix, figures);
   }
   naming_malformed(run.scores_path, [&] {
     add_spectra(run, suffix, figures);
     add_scores(run, suffix, figures);
   });
-  return figures;
-}
-
-Figures forecast_figures(const std::string& path) {
-  const auto file = open_variables(path, Dimensions::kByName);
-  const FileVariable* const leads = file->find("lead_time");
-  if (leads == nullptr)
-    throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
-  const std::vector<double> hours = file->read_all(*leads);
-  Figures figures;
-  for (const FileVariable& variable : file->variables()) {
-    const int rank = variable.shape.rank();
-    if (rank < 4 || figures.size() == 4 || !variable.numeric() || variable.dimensions[1] != "lead_time")
-      continue;
-    const PlaneGrid grid = plane_grid(*file, variable);
-    std::vector<std::string> pictures;
-    std::optional<Colouring> colours;
-    const std::int64_t count = variable.shape[1];
-    for (const std::int64_t lead : std::set<std::int64_t>{0, count / 2, count - 1}) {
-      Box box = Box::whole(variable.shape);
-      for (int d = 0; d < rank - 2; ++d) {
-        box.begin[d] = d == 1 ? lead : d == 0 ? 0 : variable.shape[d] / 2;
-        box.extent[d] = 1;
-      }
-      std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
-      file->read<float>(variable, box, values);
-      if (!colours) colours = colouring_of(values, ColourMap::kSequential);
-      pictures.push_back(svg_of_map(grid, values, *colours,
-                                    concat(variable.name, ", ", hours[static_cast<std::size_t>(lead)], " h"),
-                                    variable.text("units"), 300));
-    }
-    figures.push_back({"fig-forecast-" + variable.name, row_of(pictures),
-                       concat(variable.name, " of the first forecast in ", path, ".")});
-  }
   return figures;
 }
 

@@ -49,6 +49,7 @@ Json json_of(const Examples& examples) {
                {"periodic", examples.grid.periodic},
                {"rows", examples.grid.rows},
                {"columns", examples.grid.columns},
+               {"upwards", examples.grid.upwards},
                {"planes", Json::array()},
                {"targets", examples.targets},
                {"rmse_by_row", examples.rmse_by_row}};
@@ -101,7 +102,7 @@ Examples parsed(const Json& json) {
   examples.classes = json.at("classes").get<int>();
   examples.slice = json.at("slice").get<std::int64_t>();
   examples.grid = {json.at("geographic").get<bool>(), json.at("periodic").get<bool>(),
-                   numbers_of(json.at("rows")), numbers_of(json.at("columns"))};
+                   numbers_of(json.at("rows")), numbers_of(json.at("columns")), json.value("upwards", false)};
   for (const Json& plane : json.at("planes"))
     examples.planes.push_back(
         {plane.at("name").get<std::string>(), plane.at("units").get<std::string>(), {}, {}, {}});

@@ -8,7 +8,9 @@
 #include "array/host_view.h"
 #include "array/transfer.h"
 #include "base/file.h"
+#include "comm/agreement.h"
 #include "samples/image_data.h"
+#include "samples/window_reader.h"
 #include "train/physical_states.h"
 #include "train/scores.h"
 #include "train/validation_table.h"
@@ -19,12 +21,12 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-/// The part of [B, space…, C] that is shown of a channel: sample 0, of a volume the middle slice.
-Box wanted_box(const Shape& space, std::int64_t channel) {
+/// The part of [B, space…, C] that is shown of a channel: sample 0, of a volume one slice of it.
+Box wanted_box(const Shape& space, std::int64_t slice, std::int64_t channel) {
   Box box{{0}, {1}};
   for (int d = 0; d < space.rank(); ++d) {
     const bool sliced = space.rank() == 3 && d == 0;
-    box.begin.append(sliced ? space[0] / 2 : 0);
+    box.begin.append(sliced ? slice : 0);
     box.extent.append(sliced ? 1 : space[d]);
   }
   box.begin.append(channel);
@@ -59,6 +61,8 @@ Box box_of(const Json& json) {
 
 PlaneGrid plane_of(const Grid& grid) {
   PlaneGrid plane{grid.geographic, grid.periodic, {}, {}};
+  // Latitudes of the first and of the last row; a comparison with NaN does not hold.
+  if (grid.corners.size() == 8) plane.upwards = grid.corners[4] > grid.corners[0];
   const std::size_t axes = grid.axes.size();
   plane.columns = grid.axes[axes - 1].coordinates;
   plane.rows = axes > 1 ? grid.axes[axes - 2].coordinates : std::vector<double>{0};
@@ -74,7 +78,12 @@ ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
   examples_.grid = plane_of(run.data().grid());
   examples_.classes = classes_;
   examples_.lead_hours = of_images_ ? 0 : data.lead_hours;
-  if (run.data().grid().axes.size() == 3) examples_.slice = run.data().grid().shape()[0] / 2;
+  if (run.data().grid().axes.size() == 3) {
+    // The middle of what is scored: a crop that is larger than the validation part reaches beyond it.
+    const ImageTile& tile = dynamic_cast<const ImageData&>(run.data()).tiles().at(0);
+    examples_.slice = tile.scored.begin[0] + tile.scored.extent[0] / 2;
+    slice_in_tile_ = examples_.slice - tile.box.begin[0];
+  }
   choose_channels();
   if (of_images_) return;
   examples_.targets = channel_names(run.data().channels().targets);
@@ -114,7 +123,7 @@ std::vector<float> ExampleCollector::gathered(const Box& own, const std::vector<
                                               std::int64_t channel) {
   Communicator& world = run_.world();
   Context& context = world.context();
-  const Box wanted = wanted_box(run_.data().grid().shape(), channel);
+  const Box wanted = wanted_box(run_.data().grid().shape(), slice_in_tile_, channel);
   const Box part = own.empty() ? Box{} : intersect(own, wanted);
   std::vector<double> sent;
   if (!own.empty() && !part.empty())
@@ -146,26 +155,14 @@ std::vector<float> ExampleCollector::gathered(const Box& own, const std::vector<
 void ExampleCollector::add_planes(const ShardedTensor& prediction, const Batch& truth) {
   const Rank& rank = run_.placed().rank();
   const Box own = rank.box(prediction.layout);
-  const Channels& channels = run_.data().channels();
-  std::vector<double> predicted, wanted, input;
+  std::vector<double> predicted, wanted;
   const Array& target = truth.targets[0];
   if (of_images_) {
-    const auto in_units = [&](const Array& array) {
-      std::vector<double> values = download_values(rank.context, array);
-      const auto all = static_cast<std::size_t>(own.empty() ? 1 : own.extent.back());
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const Channel& channel =
-            channels.targets[static_cast<std::size_t>(own.begin[own.begin.rank() - 1]) + i % all];
-        const FieldStatistics& field = run_.data().statistics().of(channel.field);
-        values[i] = field.mean + field.deviation * values[i];
-      }
-      return values;
-    };
-    predicted = in_units(prediction.piece);
-    wanted = in_units(target);
-    if (truth.baseline.defined()) input = in_units(truth.baseline);
+    predicted = download_values(rank.context, prediction.piece);
+    wanted = download_values(rank.context, target);
   } else {
-    const PhysicalStates physical(channels, run_.data().statistics(), run_.configuration().data.predict);
+    const PhysicalStates physical(run_.data().channels(), run_.data().statistics(),
+                                  run_.configuration().data.predict);
     Array states = physical.of(rank, prediction.layout, prediction.piece, truth.origin);
     if (!own.empty()) hide_missing(rank.context, truth.origin, states);
     predicted = download_values(rank.context, states);
@@ -175,7 +172,40 @@ void ExampleCollector::add_planes(const ShardedTensor& prediction, const Batch& 
     const auto channel = static_cast<std::int64_t>(channels_[i]);
     examples_.planes[i].predicted = gathered(own, predicted, channel);
     examples_.planes[i].truth = gathered(own, wanted, channel);
-    if (truth.baseline.defined() && of_images_) examples_.planes[i].input = gathered(own, input, channel);
+  }
+  if (of_images_)
+    together(run_.world(), [&] {
+      for (std::size_t i = 0; i < channels_.size(); ++i) bring_to_units(channels_[i], examples_.planes[i]);
+    });
+}
+
+/// As predict forms images. Batches hold the noise that is to be taken away and not what it lies on, so that
+/// the input is read once more.
+void ExampleCollector::bring_to_units(std::size_t channel, ExamplePlane& plane) {
+  if (run_.world().rank() != 0) return;
+  const auto& data = dynamic_cast<const ImageData&>(run_.data());
+  const Field& field = data.channels().targets[channel].field;
+  const FieldStatistics& statistics = data.statistics().of(field);
+  const bool denoises = data.options().task == Task::kDenoise,
+             increment = denoises && data.options().predict == Predict::kIncrement;
+  std::vector<double> input;
+  if (denoises) {
+    const ImageTile& tile = data.tiles().at(0);
+    Box box = tile.box;
+    if (box.begin.rank() == 3) {
+      box.begin[0] += slice_in_tile_;
+      box.extent[0] = 1;
+    }
+    input = WindowReader(data, true).field(field, tile.image, box);
+    plane.input.assign(input.begin(), input.end());
+  }
+  const double scale = increment ? statistics.increment_deviation : statistics.deviation;
+  for (std::size_t i = 0; i < plane.truth.size(); ++i) {
+    const double base = increment ? input[i] : statistics.mean;
+    plane.predicted[i] = static_cast<float>(base + scale * plane.predicted[i]);
+    plane.truth[i] = static_cast<float>(base + scale * plane.truth[i]);
+    if (denoises && std::isnan(plane.truth[i])) plane.input[i] = static_cast<float>(kMissing);
+    if (denoises && std::isnan(input[i])) plane.predicted[i] = static_cast<float>(kMissing);
   }
 }
 

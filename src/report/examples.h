@@ -9,7 +9,8 @@
 
 namespace jigsaw::inline report {
 
-/// One plane of a validation sample: of a forecast the whole field, of a volume the middle slice.
+/// One plane of a validation sample: of a forecast the whole field, of a volume a slice through the middle of
+/// its validation part.
 struct ExamplePlane {
   std::string name, units;
   std::vector<float> predicted, truth;  ///< in physical units, or class numbers; NaN where there is none
@@ -22,12 +23,15 @@ struct Examples {
   int lead_hours = 0;       ///< 0: no forecast
   std::int64_t start = 0;   ///< of the forecast, seconds since 1970-01-01
   int classes = 0;          ///< 0: the planes are numbers
-  std::int64_t slice = -1;  ///< of a volume's first axis; −1: no volume
+  std::int64_t slice = -1;  ///< its number along the volume's first axis; −1: no volume
   PlaneGrid grid;
   std::vector<ExamplePlane> planes;
   /// RMSE of each target by row (latitude), over all samples; empty for images.
   std::vector<std::string> targets;
   std::vector<std::vector<double>> rmse_by_row;
+
+  /// Fields are shown in one map of colours whatever their grid, images as they are used to be seen.
+  ColourMap colours() const { return lead_hours > 0 ? ColourMap::kSequential : ColourMap::kGrey; }
 };
 
 /// examples.json (what is there, and errors by row) and examples.nc (the planes, CF) in a folder, each whole
@@ -54,6 +58,8 @@ class ExampleCollector {
 
   void choose_channels();
   void add_planes(const ShardedTensor& prediction, const Batch& truth);
+  /// From normalised values, or from noise of deviation 1 that the model takes off the input.
+  void bring_to_units(std::size_t channel, ExamplePlane& plane);
   void add_classes(const ShardedTensor& prediction, const Batch& truth);
   void add_rows(const ShardedTensor& prediction, const Batch& truth);
   /// The plane of a channel at rank 0: of values that ranks hold in their boxes of [B, space…, C].
@@ -61,6 +67,7 @@ class ExampleCollector {
 
   OpenedRun& run_;
   bool of_images_ = false;
+  std::int64_t slice_in_tile_ = 0;  ///< of volumes, the slice's number in the sample
   int classes_ = 0;
   std::vector<std::size_t> channels_;
   Examples examples_;

@@ -25,6 +25,25 @@ Figures machine_figures(const std::vector<RunRecord>& runs);
 /// Which rank holds what of the field and of each parameter.
 Figures mesh_figures(const RunRecord& run, const std::string& suffix);
 
+/// What is in front and the unit behind it, where there is one: "3 K", "RMSE K".
+std::string with_unit(const std::string& text, const std::string& units);
+
+/// Pictures beside each other, as HTML.
+std::string row_of(const std::vector<std::string>& pictures);
+
+/// Which variables a figure shows, whose names may end in a level ("t_500").
+struct ShownVariables {
+  std::vector<std::string> names;
+  bool levels = false;   ///< some are on further levels
+  std::size_t more = 0;  ///< variables that are not shown on any
+
+  /// What is not shown, and where it stands: " …", or "".
+  std::string remark(const std::string& where) const;
+};
+/// All where these are at most so many, else each variable on its level that is nearest to 500, and of these
+/// the first.
+ShownVariables shown_of(const std::vector<std::string>& names, std::size_t most);
+
 /// An HTML table of escaped texts; the first row is its head.
 std::string table_of(const std::vector<std::vector<std::string>>& rows);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/text.h"
 #include "report/figures.h"
@@ -50,6 +51,22 @@ std::string counted_since(const std::vector<RunRecord>& runs) {
   return text;
 }
 
+/// Seconds of all steps from `first` on: a line of metrics.jsonl stands for the steps since the line before
+/// it. @return  also whether it stands for more than its own anywhere.
+std::pair<double, bool> seconds_of_steps(const RunRecord& run, double first) {
+  double seconds = 0, before = first - 1;
+  bool between = false;
+  for (std::size_t i = 0; i < run.step.size(); ++i) {
+    if (!(run.step[i] >= first) || !std::isfinite(run.step_seconds[i])) continue;
+    // A step that was made again after a restart stands for itself.
+    const double steps = std::max(1.0, run.step[i] - before);
+    seconds += steps * run.step_seconds[i];
+    between = between || steps > 1;
+    before = run.step[i];
+  }
+  return {seconds, between};
+}
+
 void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
   Bars bars{"Where a step goes, mean of all", "ms", {}};
   for (const RunRecord& run : runs) {
@@ -68,13 +85,13 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
        "Communication is the time in which rank 0 did nothing but start, move or await messages."});
   const std::string since = counted_since(runs);
   Bars run_bars{"Where the run goes", "s", {}};
+  bool between = false;
   for (const RunRecord& run : runs) {
     if (run.step.empty()) continue;
     const auto first = static_cast<double>(run.first_step());
-    double steps = 0, validation = 0;
-    for (std::size_t i = 0; i < run.step.size(); ++i) {
-      if (run.step[i] >= first && std::isfinite(run.step_seconds[i])) steps += run.step_seconds[i];
-    }
+    const auto [steps, more] = seconds_of_steps(run, first);
+    between = between || more;
+    double validation = 0;
     for (const Json& line : run.valid) {
       if (number_at(line, "step") >= first) validation += number_at(line, "validation_seconds", 0);
     }
@@ -84,7 +101,12 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
                                                                      parts[0].value - parts[1].value)});
     run_bars.rows.push_back({run.name, parts});
   }
-  figures.push_back({"fig-run", svg_of(run_bars), "Steps that metrics.jsonl holds (log_every)." + since});
+  figures.push_back({"fig-run", svg_of(run_bars),
+                     concat("Steps, validations and what else took time.",
+                            between ? " Steps that metrics.jsonl leaves out (log_every) count as those that "
+                                      "it holds behind them."
+                                    : "",
+                            since)});
 }
 
 constexpr std::size_t kMostRanks = 32;

@@ -75,20 +75,19 @@ Projection::Projection(const PlaneGrid& grid) : grid_(grid) {
     return;
   }
   const double middle = (south_ + north_) / 2 * std::numbers::pi / 180;
-  aspect_ = std::clamp((north_ - south_) / ((east_ - west_) * std::max(std::cos(middle), 0.1)), 0.25, 2.0);
+  // Beyond these a picture would be a line.
+  aspect_ = std::clamp((north_ - south_) / ((east_ - west_) * std::max(std::cos(middle), 0.1)), 0.05, 20.0);
 }
 
-bool Projection::project(double longitude, double latitude, double& x, double& y) const {
+void Projection::project(double longitude, double latitude, double& x, double& y) const {
   if (!robinson_) {
-    if (!grid_.geographic) return false;
-    x = (turned_to(longitude, west_ - 90) - west_) / (east_ - west_);
+    x = (longitude - west_) / (east_ - west_);
     y = (north_ - latitude) / (north_ - south_);
-    return x > -0.2 && x < 1.2 && y > -0.2 && y < 1.2;
+    return;
   }
   const double place = std::min(std::abs(latitude) / 5, 18.0);
   x = 0.5 + looked_up(kParallel, place) * longitude / 360;
   y = 0.5 - std::copysign(looked_up(kDistance, place), latitude) / 2;
-  return true;
 }
 
 bool Projection::point_at(double x, double y, std::int64_t& row, std::int64_t& column) const {
@@ -97,6 +96,7 @@ bool Projection::point_at(double x, double y, std::int64_t& row, std::int64_t& c
                    std::ssize(grid_.rows) - 1);
     column = std::min(static_cast<std::int64_t>(x * static_cast<double>(grid_.columns.size())),
                       std::ssize(grid_.columns) - 1);
+    if (grid_.upwards) row = std::ssize(grid_.rows) - 1 - row;
     return true;
   }
   double longitude = west_ + x * (east_ - west_), latitude = north_ - y * (north_ - south_);
@@ -119,6 +119,57 @@ bool Projection::point_at(double x, double y, std::int64_t& row, std::int64_t& c
 
 namespace {
 
+/// What of the way from (x0, y0) to (x1, y1) lies in the picture (Liang and Barsky, 1984). @return  whether
+/// there is any.
+bool clip(double& x0, double& y0, double& x1, double& y1) {
+  const double dx = x1 - x0, dy = y1 - y0;
+  double begin = 0, end = 1;
+  for (const auto& [step, room] :
+       {std::pair{-dx, x0}, std::pair{dx, 1 - x0}, std::pair{-dy, y0}, std::pair{dy, 1 - y0}}) {
+    if (step == 0 && room < 0) return false;
+    if (step < 0) begin = std::max(begin, room / step);
+    if (step > 0) end = std::min(end, room / step);
+  }
+  if (begin > end) return false;
+  x1 = x0 + end * dx;
+  y1 = y0 + end * dy;
+  x0 += begin * dx;
+  y0 += begin * dy;
+  return true;
+}
+
+}  // namespace
+
+void for_each_coast(const Projection& projection,
+                    const std::function<void(double x0, double y0, double x1, double y1)>& draw) {
+  const double turn = projection.turn();
+  const std::vector<double> shifts = turn > 0 ? std::vector<double>{-turn, 0, turn} : std::vector<double>{0};
+  for (const CoastLine& line : coastlines()) {
+    for (const double shift : shifts) {
+      for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+        double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+        projection.project(line[i].first, line[i].second, x0, y0);
+        projection.project(line[i + 1].first, line[i + 1].second, x1, y1);
+        double across = x1 - x0;
+        if (turn > 0) {
+          across = std::remainder(across, turn);  // the shorter way around
+          x0 += shift - turn * std::floor(x0 / turn);
+        } else if (std::abs(across) > 0.5) {
+          continue;  // from one edge of the globe to the other
+        }
+        x1 = x0 + across;
+        if (clip(x0, y0, x1, y1)) draw(x0, y0, x1, y1);
+      }
+    }
+  }
+}
+
+double fitted_width(const Projection& projection, double width) {
+  return std::min(width, 2 * width / projection.aspect());
+}
+
+namespace {
+
 void draw_point(Raster& raster, double x, double y) {
   const auto column = static_cast<std::int64_t>(x * static_cast<double>(raster.width)),
              row = static_cast<std::int64_t>(y * static_cast<double>(raster.height));
@@ -127,20 +178,13 @@ void draw_point(Raster& raster, double x, double y) {
 }
 
 void draw_coasts(const Projection& projection, Raster& raster) {
-  for (const CoastLine& line : coastlines()) {
-    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
-      double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
-      if (!projection.project(line[i].first, line[i].second, x0, y0) ||
-          !projection.project(line[i + 1].first, line[i + 1].second, x1, y1))
-        continue;
-      const double length = std::max(std::abs(x1 - x0) * static_cast<double>(raster.width),
-                                     std::abs(y1 - y0) * static_cast<double>(raster.height));
-      if (std::abs(x1 - x0) > 0.5) continue;
-      const int points = static_cast<int>(std::ceil(length)) + 1;
-      for (int k = 0; k <= points; ++k)
-        draw_point(raster, x0 + (x1 - x0) * k / points, y0 + (y1 - y0) * k / points);
-    }
-  }
+  for_each_coast(projection, [&](double x0, double y0, double x1, double y1) {
+    const double length = std::max(std::abs(x1 - x0) * static_cast<double>(raster.width),
+                                   std::abs(y1 - y0) * static_cast<double>(raster.height));
+    const int points = static_cast<int>(std::ceil(length)) + 1;
+    for (int k = 0; k <= points; ++k)
+      draw_point(raster, x0 + (x1 - x0) * k / points, y0 + (y1 - y0) * k / points);
+  });
 }
 
 }  // namespace
@@ -192,21 +236,14 @@ Raster beside(const std::vector<Raster>& rasters) {
 namespace {
 
 std::string coast_path(const Projection& projection, double width, double height) {
-  std::string path;
-  for (const CoastLine& line : coastlines()) {
-    bool open = false;
-    double last = 0;
-    for (const auto& [longitude, latitude] : line) {
-      double x = 0, y = 0;
-      const bool shown = projection.project(longitude, latitude, x, y);
-      if (shown) {
-        path += concat(open && std::abs(x - last) < 0.5 ? "L" : "M", coordinate(x * width), " ",
-                       coordinate(y * height));
-        last = x;
-      }
-      open = shown;
-    }
-  }
+  std::string path, last;
+  for_each_coast(projection, [&](double x0, double y0, double x1, double y1) {
+    const std::string from = concat(coordinate(x0 * width), " ", coordinate(y0 * height)),
+                      to = concat(coordinate(x1 * width), " ", coordinate(y1 * height));
+    if (from != last) path += "M" + from;
+    path += "L" + to;
+    last = to;
+  });
   return path;
 }
 
@@ -223,14 +260,15 @@ std::string scale_url(ColourMap map) {
 }  // namespace
 
 std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
-                       const std::string& title, const std::string& units, double width) {
+                       const std::string& title, const std::string& units, double whole_width) {
   const Projection projection(grid);
+  const double width = fitted_width(projection, whole_width);
   const double height = width * projection.aspect();
   const auto points = static_cast<std::int64_t>(grid.columns.size());
   // Without geography as many pixels as points, so that they are seen as they are.
   const std::int64_t pixels = grid.geographic ? std::llround(width) : std::min<std::int64_t>(points, 512);
   const Raster raster = raster_of(grid, values, colouring, pixels, false);
-  Svg svg(width, height + 46, title);
+  Svg svg(whole_width, height + 46, title);
   svg.text(0, 13, title, "start", 12);
   const auto image = [](double x, double y, double w, double h, const std::string& url) {
     return concat("<image x=\"", coordinate(x), "\" y=\"", coordinate(y), "\" width=\"", coordinate(w),

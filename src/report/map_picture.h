@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@ struct PlaneGrid {
   bool geographic = false;            ///< rows and columns are latitudes and longitudes in degrees
   bool periodic = false;              ///< longitude closes the circle
   std::vector<double> rows, columns;  ///< coordinates, monotonic
+  bool upwards = false;               ///< without geography: rows run northwards, the first is the lowest
 };
 
 /// Values from `low` to `high` in colours.
@@ -35,8 +37,11 @@ class Projection {
 
   /// Height over width of the picture.
   double aspect() const { return aspect_; }
-  /// Where a place lies, x and y from 0 to 1 from the upper left. @return  whether it is in the picture.
-  bool project(double longitude, double latitude, double& x, double& y) const;
+  /// Where a place lies, x and y from 0 to 1 from the upper left, of an area also beyond. The grid is
+  /// geographic.
+  void project(double longitude, double latitude, double& x, double& y) const;
+  /// By how much x grows along a circle of latitude; 0 for Robinson's, which shows it once.
+  double turn() const { return robinson_ ? 0 : 360 / (east_ - west_); }
   /// Row and column of the grid's point that is nearest to a place in the picture.
   /// @return  whether there is one.
   bool point_at(double x, double y, std::int64_t& row, std::int64_t& column) const;
@@ -49,13 +54,21 @@ class Projection {
   double west_ = 0, east_ = 0, south_ = 0, north_ = 0;
 };
 
+/// Calls draw(x0, y0, x1, y1) for what of each piece of a coast lies in the picture, x and y from 0 to 1.
+void for_each_coast(const Projection& projection,
+                    const std::function<void(double x0, double y0, double x1, double y1)>& draw);
+
+/// A width in which a picture is at most twice as high as `width`, and true to scale.
+double fitted_width(const Projection& projection, double width);
+
 /// A plane in colours, so many pixels wide; without geography a pixel or more for each point.
 Raster raster_of(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
                  std::int64_t width, bool coasts);
 /// Pictures of one height beside each other, two white pixels apart.
 Raster beside(const std::vector<Raster>& rasters);
 
-/// The plane as SVG: the picture, on the globe with coastlines, and the colours' scale.
+/// The plane as SVG, so wide: the picture, no wider than fitted_width(), on the globe with coastlines, and
+/// the colours' scale.
 std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
                        const std::string& title, const std::string& units, double width);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/clock.h"
@@ -26,7 +27,7 @@ constexpr const char* kStyle =
     ".row{display:flex;flex-wrap:wrap;gap:14px}"
     "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 10px;border-bottom:1px solid "
     "#ddd;text-align:left}"
-    "details summary{cursor:pointer}.note{color:#555}";
+    ".wide{overflow-x:auto}details summary{cursor:pointer}.note{color:#555}";
 
 class Page {
  public:
@@ -84,6 +85,7 @@ std::string steps_of(const RunRecord& run) {
 
 std::string state_of(const RunRecord& run) {
   if (!run.error.empty()) return "failed";
+  if (!run.stopped.empty()) return "stopped";
   return run.over() ? "over" : "not over";
 }
 
@@ -94,6 +96,12 @@ std::string time_of(const RunRecord& run) {
                 run.first_step() > 1 ? concat(" since step ", run.first_step()) : "");
 }
 
+/// A time of metrics.jsonl to the second; "-" for none.
+std::string second_of(const std::string& time) {
+  if (time.empty()) return "-";
+  return time.substr(0, 19) + (time.size() > 19 && time.ends_with('Z') ? "Z" : "");
+}
+
 std::string overview(const std::vector<RunRecord>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
@@ -101,8 +109,7 @@ std::string overview(const std::vector<RunRecord>& runs) {
     rows.push_back({run.name, state_of(run), text_at(run.config, {"model", "type"}), ranks_of(run),
                     steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
                     run.valid.empty() ? "-" : short_number(number_at(run.valid.back(), "loss", NAN)),
-                    time_of(run), run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
-                    run.last_time.empty() ? "-" : run.last_time.substr(0, 19)});
+                    time_of(run), second_of(run.first_time), second_of(run.last_time)});
   }
   return table_of(rows);
 }
@@ -120,37 +127,53 @@ void add_configurations(const std::vector<RunRecord>& runs, Page& page) {
   }
 }
 
+/// What is to be known of a run beside its figures.
+void add_notes(const RunRecord& run, Page& page) {
+  if (!run.error.empty()) {
+    page.note(concat(run.name, " ended with an error: ", run.error));
+  } else if (!run.stopped.empty()) {
+    page.note(concat(run.name, " was ", run.stopped, "."));
+  } else if (!run.over()) {
+    page.note(concat(run.name, " has not ended: this is what it has written so far."));
+  }
+  if (run.foreign_lines > 0) {
+    page.note(concat(run.name,
+                     ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
+  }
+  if (!run.passed_over.empty()) page.note(concat(run.name, ": ", run.passed_over, "."));
+  if (!run.examples)
+    page.note(concat(run.name,
+                     " holds no maps or slices; a run with \"report\": true and validations keeps some."));
+}
+
+/// Runs of one name all go by their paths.
+void tell_apart(std::vector<RunRecord>& runs) {
+  std::map<std::string, int> counts;
+  for (const RunRecord& run : runs) ++counts[run.name];
+  for (RunRecord& run : runs) {
+    if (counts[run.name] == 1) continue;
+    run.name = run.path;
+    while (run.name.size() > 1 && run.name.ends_with('/')) run.name.pop_back();
+  }
+}
+
 }  // namespace
 
 std::string report_page(const ReportOptions& options) {
   std::vector<RunRecord> runs;
+  for (const std::string& path : options.runs) runs.push_back(read_run(path));
+  tell_apart(runs);
   std::vector<std::string> names;
-  for (const std::string& path : options.runs) {
-    RunRecord& run = runs.emplace_back(read_run(path));
-    if (std::ranges::find(names, run.name) != names.end()) run.name = path;
-    names.push_back(run.name);
-  }
+  for (const RunRecord& run : runs) names.push_back(run.name);
   if (!options.scores.empty()) {
     runs.front().scores = read_scores(options.scores);
     runs.front().scores_path = options.scores;
+    runs.front().passed_over.clear();
   }
   Page page;
   page.html(overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
-  for (const RunRecord& run : runs) {
-    if (!run.error.empty()) {
-      page.note(concat(run.name, " ended with an error: ", run.error));
-    } else if (!run.over()) {
-      page.note(concat(run.name, " has not ended: this is what it has written so far."));
-    }
-    if (run.foreign_lines > 0) {
-      page.note(concat(
-          run.name, ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
-    }
-    if (!run.examples)
-      page.note(concat(run.name,
-                       " holds no maps or slices; a run with \"report\": true and validations keeps some."));
-  }
+  for (const RunRecord& run : runs) add_notes(run, page);
   page.section("Training and validation", curve_figures(runs));
   for (const RunRecord& run : runs) {
     const std::string suffix = runs.size() == 1 ? "" : "-" + run.name,

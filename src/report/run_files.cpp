@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "base/file.h"
@@ -97,15 +98,15 @@ void RunFiles::predicted(std::int64_t batch, int lead, const ShardedTensor& pred
 
 /// Prediction, truth and difference beside each other.
 void RunFiles::add_images(const Examples& examples) {
-  constexpr std::int64_t kWidth = 300;
+  const std::int64_t width =
+      std::max<std::int64_t>(1, std::llround(fitted_width(Projection(examples.grid), 300)));
   for (const ExamplePlane& plane : examples.planes) {
     std::vector<float> both = plane.truth, error = plane.predicted;
     both.insert(both.end(), plane.predicted.begin(), plane.predicted.end());
     std::ranges::transform(error, plane.truth, error.begin(), std::minus<>());
-    const Colouring colours =
-        colouring_of(both, examples.grid.geographic ? ColourMap::kSequential : ColourMap::kGrey);
+    const Colouring colours = colouring_of(both, examples.colours());
     const auto raster = [&](const std::vector<float>& values, const Colouring& colouring) {
-      return raster_of(examples.grid, values, colouring, kWidth, true);
+      return raster_of(examples.grid, values, colouring, width, true);
     };
     const Raster all = beside({raster(plane.predicted, colours), raster(plane.truth, colours),
                                raster(error, colouring_of_difference(error))});

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -60,19 +61,26 @@ void add_line(RunRecord& run, const Json& line) {
   }
 }
 
-/// What the last line of a log.txt says behind its time and "error: "; "" when that is no error.
-std::string last_error(const std::string& path) {
+/// The last line of a log.txt behind its time, less those of the report that a run writes behind its end.
+std::string last_word(const std::string& path) {
   constexpr std::streamoff kMost = 1 << 16;
   if (!is_there(path)) return "";
   std::ifstream file(path, std::ios::ate);
   file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
   std::string last;
-  for (std::string line; std::getline(file, line);) last = line;
-  const std::string mark = " error: ";
-  const std::size_t begin = last.find(' ');
-  return begin != std::string::npos && last.compare(begin, mark.size(), mark) == 0
-             ? last.substr(begin + mark.size())
-             : "";
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string::npos) continue;
+    line.erase(0, blank + 1);
+    if (!line.starts_with("report: ") && !line.starts_with("warning: report.html ")) last = line;
+  }
+  return last;
+}
+
+void take_end(RunRecord& run, const std::string& log) {
+  const std::string last = last_word(log), mark = "error: ";
+  if (last.starts_with(mark)) run.error = last.substr(mark.size());
+  if (last.starts_with("stopped early ")) run.stopped = last;
 }
 
 /// The scores of evaluate's NetCDF by the names that its JSON has.
@@ -141,18 +149,32 @@ std::vector<double> numbers_of(const Json& list) {
   return numbers;
 }
 
-Json read_scores(const std::string& path) {
-  if (!is_there(path)) throw DataError(concat(path, " is not there"));
+namespace {
+
+Json json_of_scores(const std::string& path) {
   std::ifstream file(path);
   char first = 0;
   file >> first;
-  if (first != '{') return scores_of_netcdf(path);
-  Json scores = read_json(path);
-  if (scores.contains("images") && scores.contains("data_range"))
-    throw DataError(concat(path, " has scores of images, which no figure shows"));
+  return first == '{' ? read_json(path) : scores_of_netcdf(path);
+}
+
+bool of_images(const Json& scores) {
+  return scores.contains("images") && scores.contains("data_range");
+}
+
+Json checked_scores(Json scores, const std::string& path) {
   if (!scores.contains("scores") || !scores.contains("lead_hours"))
     throw DataError(concat(path, " was not written by evaluate: it has no scores and lead_hours"));
   return scores;
+}
+
+}  // namespace
+
+Json read_scores(const std::string& path) {
+  if (!is_there(path)) throw DataError(concat(path, " is not there"));
+  Json scores = json_of_scores(path);
+  if (of_images(scores)) throw DataError(concat(path, " has scores of images, which no figure shows"));
+  return checked_scores(std::move(scores), path);
 }
 
 RunRecord read_run(const std::string& path) {
@@ -189,10 +211,16 @@ RunRecord read_run(const std::string& path) {
   // A summary of an earlier start is none of a run that has gone on.
   if (run.over() && !run.step.empty() && number_at(run.summary, "steps", 0) < run.step.back())
     run.summary = nullptr;
-  if (!run.over()) run.error = last_error(path + "/log.txt");  // else of a start that was refused
+  if (!run.over()) take_end(run, path + "/log.txt");  // else of a start that was refused
   run.examples = read_examples(path);
   run.scores_path = path + "/scores.json";
-  if (is_there(run.scores_path)) run.scores = read_scores(run.scores_path);
+  if (!is_there(run.scores_path)) return run;
+  Json scores = json_of_scores(run.scores_path);
+  if (of_images(scores)) {
+    run.passed_over = "scores.json has scores of images, which no figure shows";
+  } else {
+    run.scores = checked_scores(std::move(scores), run.scores_path);
+  }
   return run;
 }
 

@@ -21,10 +21,12 @@ struct RunRecord {
   std::vector<Json> valid;         ///< the lines "valid"
   std::int64_t foreign_lines = 0;  ///< of metrics.jsonl: whole, and no JSON objects
   std::string first_time, last_time;
-  std::string error;  ///< that log.txt ends with; "" for none
+  std::string error;    ///< that log.txt ends with; "" for none
+  std::string stopped;  ///< what it says in the end of a run that was stopped, "stopped early at step 7 …"
   std::optional<Examples> examples;
   Json scores = nullptr;    ///< as evaluate writes them
   std::string scores_path;  ///< where they stand
+  std::string passed_over;  ///< which file of the folder is not shown, and why; "" for none
 
   bool over() const { return summary.is_object(); }
   /// Of the last start of a run that is over, whose seconds and bytes alone the summary holds.

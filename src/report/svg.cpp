@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "report/colours.h"
 
@@ -53,6 +55,47 @@ std::string short_number(double value) {
   return text.data();
 }
 
+std::vector<std::string> mark_labels(const std::vector<double>& marks) {
+  std::vector<std::string> labels;
+  for (const double mark : marks) labels.push_back(short_number(mark));
+  double step = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < marks.size(); ++i) step = std::min(step, std::abs(marks[i] - marks[i - 1]));
+  const auto exact = [&](std::size_t i) {
+    return !std::isfinite(step) || std::abs(std::strtod(labels[i].c_str(), nullptr) - marks[i]) < 0.01 * step;
+  };
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    for (int digits = 5; digits <= 15 && !exact(i); ++digits) {
+      std::array<char, 32> text{};
+      std::snprintf(text.data(), text.size(), "%.*g", digits, marks[i]);
+      labels[i] = text.data();
+    }
+  }
+  return labels;
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  std::vector<std::size_t> begins;  // of code points
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) begins.push_back(i);
+  }
+  if (begins.size() <= most) return text;
+  const std::size_t kept = std::max<std::size_t>(most, 3) - 1, first = kept / 2, last = kept - first;
+  return text.substr(0, begins[first]) + "…" + text.substr(begins[begins.size() - last]);
+}
+
+std::string common_folders(const std::vector<std::string>& names) {
+  if (names.size() < 2) return "";
+  std::size_t common = names[0].size();
+  for (const std::string& name : names)
+    common = static_cast<std::size_t>(std::mismatch(names[0].begin(),
+                                                    names[0].begin() + static_cast<std::ptrdiff_t>(common),
+                                                    name.begin(), name.end())
+                                          .first -
+                                      names[0].begin());
+  const std::size_t slash = common == 0 ? std::string::npos : names[0].rfind('/', common - 1);
+  return slash == std::string::npos ? "" : names[0].substr(0, slash + 1);
+}
+
 Svg::Svg(double width, double height, const std::string& title) {
   out_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << coordinate(width) << ' '
        << coordinate(height) << "\" width=\"" << coordinate(width) << "\" height=\"" << coordinate(height)
@@ -60,10 +103,13 @@ Svg::Svg(double width, double height, const std::string& title) {
        << escaped(title) << "</title>\n";
 }
 
-void Svg::line(double x0, double y0, double x1, double y1, const std::string& stroke, double width) {
+void Svg::line(double x0, double y0, double x1, double y1, const std::string& stroke, double width,
+               const std::string& dashes) {
   out_ << "<line x1=\"" << coordinate(x0) << "\" y1=\"" << coordinate(y0) << "\" x2=\"" << coordinate(x1)
        << "\" y2=\"" << coordinate(y1) << "\" stroke=\"" << stroke << "\" stroke-width=\""
-       << coordinate(width) << "\"/>\n";
+       << coordinate(width) << '"';
+  if (!dashes.empty()) out_ << " stroke-dasharray=\"" << dashes << '"';
+  out_ << "/>\n";
 }
 
 void Svg::rectangle(double x, double y, double width, double height, const std::string& fill,
@@ -120,7 +166,8 @@ class Axis {
   }
   void close() {
     if (!(low_ <= high_)) low_ = log_ ? 0.1 : 0, high_ = 1;
-    if (low_ == high_) {
+    // Nor do ticks tell apart what lies closer than float64 does.
+    if (!(high_ - low_ > 1e-12 * std::abs(high_))) {
       const double around = low_ == 0 ? 1 : 0.1 * std::abs(low_);
       high_ += around;
       low_ = log_ ? low_ / 2 : low_ - around;
@@ -167,22 +214,66 @@ Series thinned(const Series& series) {
       y += series.y[k];
       ++count;
     }
-    if (count == 0) continue;
-    result.x.push_back(x / count);
-    result.y.push_back(y / count);
+    result.x.push_back(count == 0 ? series.x[i] : x / count);
+    result.y.push_back(y / count);  // NaN parts the line
   }
   return result;
 }
+
+/// Ten colours are told apart, and behind them dashes.
+std::string dashes_of(const Series& series) {
+  static constexpr std::array<std::array<const char*, 2>, 4> kDashes = {
+      {{"", "5 3"}, {"10 3", "2 2"}, {"10 3 2 3", "6 2 2 2 2 2"}, {"16 4", "1 4"}}};
+  return kDashes[series.colour / kCategoryColours % kDashes.size()][series.dashed ? 1 : 0];
+}
+
+/// Names of lines above a plot, as many beside each other as there is room for.
+class Legend {
+ public:
+  Legend(const std::vector<Series>& series, double width) {
+    if (series.size() < 2) return;
+    for (const Series& each : series) labels_.push_back(each.label);
+    const std::string folders = common_folders(labels_);
+    int longest = 1;
+    for (std::string& label : labels_) {
+      label.erase(0, folders.size());
+      longest = std::max(longest, columns_of(label));
+    }
+    across_ = static_cast<std::size_t>(std::clamp(width / (kLine + kLetter * longest), 1.0, 4.0));
+    each_ = width / static_cast<double>(across_);
+  }
+
+  double height() const { return kRow * static_cast<double>((labels_.size() + across_ - 1) / across_); }
+  void draw(const std::vector<Series>& series, double left, double top, Svg& svg) const {
+    const auto most = static_cast<std::size_t>((each_ - kLine) / kLetter);
+    for (std::size_t i = 0; i < labels_.size(); ++i) {
+      const double x = left + each_ * static_cast<double>(i % across_),
+                   y = top + kRow * static_cast<double>(i / across_);
+      svg.line(x, y - 4, x + 18, y - 4, hex_of(category_colour(series[i].colour)), 2, dashes_of(series[i]));
+      svg.text(x + 22, y, shortened(labels_[i], most), "start", 10);
+    }
+  }
+
+ private:
+  static constexpr double kRow = 14, kLine = 28, kLetter = 6;  // pixels; a letter as wide as most are
+
+  std::vector<std::string> labels_;
+  std::size_t across_ = 1;
+  double each_ = 0;
+};
 
 class PlotPicture {
  public:
   explicit PlotPicture(const Plot& plot)
       : plot_(plot),
         right_(plot.width - 12),
-        bottom_(plot.height - 42),
+        legend_(plot.series, right_ - kLeft),
+        height_(plot.height + legend_.height()),
+        bottom_(height_ - 42),
         x_(plot.turned ? plot.log_y : plot.log_x, kLeft, right_),
-        y_(plot.turned ? plot.log_x : plot.log_y, bottom_, top()),
-        svg_(plot.width, plot.height, plot.title) {
+        y_(plot.turned ? plot.log_x : plot.log_y, plot.downwards ? top() : bottom_,
+           plot.downwards ? bottom_ : top()),
+        svg_(plot.width, height_, plot.title) {
     for (const Series& series : plot.series) {
       for (std::size_t i = 0; i < series.x.size(); ++i) {
         if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) continue;
@@ -199,51 +290,55 @@ class PlotPicture {
   std::string draw() {
     draw_axes();
     for (const Series& series : plot_.series) draw_line(series);
-    draw_legend();
+    legend_.draw(plot_.series, kLeft, 29, svg_);
     return svg_.finish();
   }
 
  private:
   static constexpr double kLeft = 64;
 
-  double top() const { return 26 + 14 * static_cast<double>(legend_rows()); }
-  /// Names of lines beside each other.
-  std::size_t across() const { return plot_.width < 400 ? 2 : 4; }
-  std::size_t legend_rows() const {
-    return plot_.series.size() > 1 ? (plot_.series.size() + across() - 1) / across() : 0;
-  }
+  double top() const { return 26 + legend_.height(); }
 
   void draw_axes() {
     svg_.text(kLeft, 15, plot_.title, "start", 13);
-    for (const double value : x_.marks(6)) {
-      svg_.line(x_.at(value), top(), x_.at(value), bottom_, "#e4e4e4");
-      svg_.text(x_.at(value), bottom_ + 14, short_number(value), "middle");
+    const std::vector<double> columns = x_.marks(6), rows = y_.marks(5);
+    const std::vector<std::string> below = mark_labels(columns), beside = mark_labels(rows);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      svg_.line(x_.at(columns[i]), top(), x_.at(columns[i]), bottom_, "#e4e4e4");
+      svg_.text(x_.at(columns[i]), bottom_ + 14, below[i], "middle");
     }
-    for (const double value : y_.marks(5)) {
-      svg_.line(kLeft, y_.at(value), right_, y_.at(value), "#e4e4e4");
-      svg_.text(kLeft - 5, y_.at(value) + 4, short_number(value), "end");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      svg_.line(kLeft, y_.at(rows[i]), right_, y_.at(rows[i]), "#e4e4e4");
+      svg_.text(kLeft - 5, y_.at(rows[i]) + 4, beside[i], "end");
     }
     if (plot_.marks) svg_.line(kLeft, y_.at(plot_.mark), right_, y_.at(plot_.mark), "#888", 1.2);
     svg_.line(kLeft, bottom_, right_, bottom_, "#555");
     svg_.line(kLeft, top(), kLeft, bottom_, "#555");
     const std::string &across = plot_.turned ? plot_.y_label : plot_.x_label,
                       &up = plot_.turned ? plot_.x_label : plot_.y_label;
-    svg_.text((kLeft + right_) / 2, plot_.height - 8, across, "middle");
+    svg_.text((kLeft + right_) / 2, height_ - 8, across, "middle");
     svg_.text(13, (top() + bottom_) / 2, up, "middle", 11, -90);
   }
 
   void draw_line(const Series& whole) {
     const Series series = thinned(whole);
+    const std::string colour = hex_of(category_colour(series.colour)), dashes = dashes_of(series);
     std::string points;
+    std::size_t count = 0;
+    double x = 0, y = 0;
     const auto end = [&] {
-      if (points.empty()) return;
-      const double last = whole.y.empty() ? 0 : whole.y.back();
+      if (count == 0) return;
       svg_.add(concat("<polyline data-label=\"", escaped(whole.label), "\" data-points=\"", whole.x.size(),
-                      "\" data-last=\"", short_number(last), "\" points=\"", points,
-                      "\" fill=\"none\" stroke=\"", hex_of(category_colour(series.colour)),
-                      "\" stroke-width=\"1.6\"", series.dashed ? " stroke-dasharray=\"5 3\"" : "", "><title>",
+                      "\" data-last=\"", short_number(whole.y.back()), "\" points=\"", points,
+                      "\" fill=\"none\" stroke=\"", colour, "\" stroke-width=\"1.6\"",
+                      dashes.empty() ? "" : concat(" stroke-dasharray=\"", dashes, "\""), "><title>",
                       escaped(whole.label), "</title></polyline>"));
+      // A line of one point would not be seen.
+      if (count == 1)
+        svg_.add(concat("<circle cx=\"", coordinate(x), "\" cy=\"", coordinate(y), "\" r=\"2.5\" fill=\"",
+                        colour, "\"/>"));
       points.clear();
+      count = 0;
     };
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       const double across = plot_.turned ? series.y[i] : series.x[i],
@@ -252,35 +347,17 @@ class PlotPicture {
         end();
         continue;
       }
-      points += concat(points.empty() ? "" : " ", coordinate(x_.at(across)), ",", coordinate(y_.at(up)));
+      x = x_.at(across);
+      y = y_.at(up);
+      points += concat(count++ == 0 ? "" : " ", coordinate(x), ",", coordinate(y));
     }
     end();
-    // A line of one point would not be seen.
-    if (series.x.size() == 1 && x_.shows(plot_.turned ? series.y[0] : series.x[0]) &&
-        y_.shows(plot_.turned ? series.x[0] : series.y[0]))
-      svg_.add(concat("<circle cx=\"", coordinate(x_.at(plot_.turned ? series.y[0] : series.x[0])),
-                      "\" cy=\"", coordinate(y_.at(plot_.turned ? series.x[0] : series.y[0])),
-                      "\" r=\"2.5\" fill=\"", hex_of(category_colour(series.colour)), "\"/>"));
-  }
-
-  void draw_legend() {
-    if (legend_rows() == 0) return;
-    const double each = (right_ - kLeft) / static_cast<double>(across());
-    for (std::size_t i = 0; i < plot_.series.size(); ++i) {
-      const std::size_t row = i / across();
-      const double x = kLeft + each * static_cast<double>(i % across()),
-                   y = 29 + 14 * static_cast<double>(row);
-      const Series& series = plot_.series[i];
-      svg_.line(x, y - 4, x + 16, y - 4, hex_of(category_colour(series.colour)), series.dashed ? 1 : 2.5);
-      std::string label = series.label;
-      const auto most = static_cast<std::size_t>(each / 6);
-      if (label.size() > most) label = label.substr(0, most - 2) + "…";
-      svg_.text(x + 20, y, label, "start", 10);
-    }
   }
 
   const Plot& plot_;
-  double right_, bottom_;
+  double right_;
+  Legend legend_;
+  double height_, bottom_;
   Axis x_, y_;
   Svg svg_;
 };
@@ -291,10 +368,33 @@ std::string svg_of(const Plot& plot) {
   return PlotPicture(plot).draw();
 }
 
+namespace {
+
+/// Three names of parts beside each other, each behind its colour.
+void draw_part_labels(const std::vector<std::string>& labels, double width, Svg& svg) {
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::size_t row = i / 3;
+    const double x = 8 + (width - 16) / 3 * static_cast<double>(i % 3),
+                 y = 31 + 14 * static_cast<double>(row);
+    svg.rectangle(x, y - 9, 10, 10, hex_of(category_colour(i)));
+    svg.text(x + 14, y, shortened(labels[i], static_cast<std::size_t>((width - 16) / 3 - 18) / 6), "start",
+             10);
+  }
+}
+
+}  // namespace
+
 std::string svg_of(const Bars& bars) {
+  constexpr std::size_t kMostLetters = 26;
   double most = 0;
-  std::vector<std::string> labels;
-  std::size_t longest = 4;
+  std::vector<std::string> labels, names;
+  int longest = 4;
+  for (const auto& row : bars.rows) names.push_back(row.first);
+  const std::string folders = common_folders(names);
+  for (std::string& name : names) {
+    name = shortened(name.substr(folders.size()), kMostLetters);
+    longest = std::max(longest, columns_of(name));
+  }
   for (const auto& [name, parts] : bars.rows) {
     double sum = 0;
     for (const BarPart& part : parts) {
@@ -302,27 +402,20 @@ std::string svg_of(const Bars& bars) {
       if (std::ranges::find(labels, part.label) == labels.end()) labels.push_back(part.label);
     }
     most = std::max(most, sum);
-    longest = std::max(longest, name.size());
   }
   const auto shown = [&](double value) {
     return bars.bytes ? human_bytes(std::llround(value)) : concat(short_number(value), " ", bars.unit);
   };
-  const double left = 14 + 6.2 * static_cast<double>(std::min<std::size_t>(longest, 26)),
-               right = bars.width - 84;
+  const double left = 14 + 6.2 * longest, right = bars.width - 84;
   const std::size_t rows_of_labels = (labels.size() + 2) / 3;
   const double top = 34 + 14 * static_cast<double>(rows_of_labels), each = 20;
   Svg svg(bars.width, top + each * static_cast<double>(bars.rows.size()) + 10, bars.title);
   svg.text(8, 15, bars.title, "start", 13);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    const std::size_t row = i / 3;
-    const double x = 8 + (bars.width - 16) / 3 * static_cast<double>(i % 3),
-                 y = 31 + 14 * static_cast<double>(row);
-    svg.rectangle(x, y - 9, 10, 10, hex_of(category_colour(i)));
-    svg.text(x + 14, y, labels[i], "start", 10);
-  }
+  draw_part_labels(labels, bars.width, svg);
   double y = top;
-  for (const auto& [name, parts] : bars.rows) {
-    svg.text(left - 6, y + 12, name.substr(0, 26), "end");
+  for (std::size_t i = 0; i < bars.rows.size(); ++i) {
+    const auto& [name, parts] = bars.rows[i];
+    svg.text(left - 6, y + 12, names[i], "end");
     double x = left, sum = 0;
     for (const BarPart& part : parts) {
       const double width = most > 0 ? part.value / most * (right - left) : 0;

@@ -15,12 +15,21 @@ std::string coordinate(double value);
 /// A number for people: four significant digits; a whole one below a million in full.
 std::string short_number(double value);
 
+/// Marks of an axis for people, with as many digits as their distance needs.
+std::vector<std::string> mark_labels(const std::vector<double>& marks);
+/// At most so many code points of a UTF-8 text, "…" in place of its middle: names of runs differ at their
+/// ends.
+std::string shortened(const std::string& text, std::size_t most);
+/// The folders that all names of a list have in front, "runs/rates/"; "" where there are less than two names.
+std::string common_folders(const std::vector<std::string>& names);
+
 /// An inline SVG picture put together piece by piece. Texts are escaped; y grows downwards.
 class Svg {
  public:
   Svg(double width, double height, const std::string& title);
 
-  void line(double x0, double y0, double x1, double y1, const std::string& stroke, double width = 1);
+  void line(double x0, double y0, double x1, double y1, const std::string& stroke, double width = 1,
+            const std::string& dashes = "");
   void rectangle(double x, double y, double width, double height, const std::string& fill,
                  const std::string& title = "", const std::string& stroke = "");
   /// @param anchor  start, middle or end.
@@ -34,7 +43,7 @@ class Svg {
   std::ostringstream out_;
 };
 
-/// A line of a plot. Points that are not finite part it.
+/// A line of a plot. Points that are not finite part it. Behind the last colour dashes tell lines apart.
 struct Series {
   std::string label;
   std::vector<double> x, y;
@@ -49,8 +58,9 @@ struct Plot {
   bool from_zero = false;  ///< the y axis begins at 0
   double mark = 0;         ///< a horizontal line there, if `marks`
   bool marks = false;
-  bool turned = false;  ///< x and y change places: for profiles
-  double width = 480, height = 300;
+  bool turned = false;               ///< x and y change places: for profiles
+  bool downwards = false;            ///< what stands up the side grows downwards
+  double width = 480, height = 300;  ///< names of several lines come on top of the height
 };
 
 /// The plot as SVG. Each line is a <polyline> with the attributes data-label, data-points and data-last; of

@@ -164,6 +164,34 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_NE(page.find("rank 1: 12 elements of the box from [2, 0], 2 × 6"), std::string::npos);
   EXPECT_EQ(count_of(page, "class=\"coast\""), 3);  // forecast, truth, difference
   EXPECT_NE(page.find("jigsaw-train &lt;x&gt;"), std::string::npos);
+  EXPECT_NE(page.find("<td>2026-01-02T03:04:05Z</td>"), std::string::npos);
+  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos) << "by lead, as the maps say";
+  EXPECT_EQ(count_of(page, "<div class=\"wide\"><table>"), 2);
+}
+
+/// As validations have it, whose scores say it; else of what is shown, and the caption says so.
+TEST(ReportPage, ThePeakOfPsnrIsThatOfValidations) {
+  const WrittenRun run;
+  Examples examples = WrittenRun::examples();
+  ExamplePlane& plane = examples.planes[0];
+  plane.units = "";
+  plane.truth.assign(plane.truth.size(), 5);
+  plane.truth[0] = 50;
+  plane.predicted = plane.input = plane.truth;
+  for (float& value : plane.predicted) value += 1;
+  for (float& value : plane.input) value += 10;
+  write_examples(examples, run.path);
+  EXPECT_NE(
+      report_page({{run.path}, "", "", ""})
+          .find("RMSE of what is shown 1; PSNR 33.98 dB, of the input 13.98 dB (peak 50, the most that is "
+                "shown)"),
+      std::string::npos);
+  const Json scores = {{"t2m", {{"rmse", 2.0}, {"psnr", 20 * std::log10(1000 / 2.0)}}}};
+  put_text(run.path + "/metrics.jsonl",
+           Json{{"kind", "valid"}, {"step", 3}, {"loss", 1}, {"metrics", scores}}.dump() + "\n");
+  EXPECT_NE(report_page({{run.path}, "", "", ""})
+                .find("PSNR 60 dB, of the input 40 dB (peak 1000, as in validations)"),
+            std::string::npos);
 }
 
 TEST(ReportPage, WholeNumbersAreShownInFull) {
@@ -205,6 +233,56 @@ TEST(ReportPage, OfARunThatEndedWithAnError) {
       << "a later start was refused";
 }
 
+/// As the log says in its end, or before the lines of the report that such a run writes.
+TEST(ReportPage, OfARunThatWasStopped) {
+  const WrittenRun run(false);
+  std::ofstream log(run.path + "/log.txt");
+  log << "2026-01-01T00:00:01Z stopped early at step 3 with a checkpoint; start again\n" << std::flush;
+  for (const char* behind :
+       {"", "2026-01-01T00:00:02Z report: first/report.html\n",
+        "2026-01-01T00:00:02Z warning: report.html cannot be written: so; the run goes on\n"}) {
+    log << behind << std::flush;
+    const std::string page = report_page({{run.path}, "", "", ""});
+    EXPECT_NE(page.find("first was stopped early at step 3 with a checkpoint; start again.<"),
+              std::string::npos);
+    EXPECT_NE(page.find("<td>stopped</td>"), std::string::npos);
+    EXPECT_EQ(page.find("has not ended"), std::string::npos);
+  }
+  log << "2026-01-01T00:01:00Z resumed from step 3\n" << std::flush;
+  const std::string after = report_page({{run.path}, "", "", ""});
+  EXPECT_EQ(after.find("was stopped"), std::string::npos);
+  EXPECT_NE(after.find("first has not ended"), std::string::npos);
+}
+
+/// Beside a run they keep no report from being written; whoever names them is told.
+TEST(ReportPage, ScoresOfImagesArePassedOverWhereNobodyNamedThem) {
+  const WrittenRun run;
+  put_text(run.path + "/scores.json", R"({"images": ["a"], "data_range": {"v": 1}, "scores": {}})");
+  EXPECT_NE(report_page({{run.path}, "", "", ""})
+                .find("first: scores.json has scores of images, which no figure shows.<"),
+            std::string::npos);
+  EXPECT_EQ(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", run.path + "/scores.json", ""});
+            }),
+            run.path + "/scores.json has scores of images, which no figure shows");
+}
+
+/// With log_every 3 each line stands for three steps.
+TEST(ReportPage, StepsThatAreNotLoggedTakeTimeToo) {
+  const WrittenRun run;
+  std::string lines;
+  for (const int step : {3, 6, 7})
+    lines += Json{{"kind", "train"}, {"step", step}, {"loss", 1}, {"step_seconds", 0.25}}.dump() + "\n";
+  put_text(run.path + "/metrics.jsonl", lines);
+  Json summary = WrittenRun::summary();
+  summary["steps"] = 7;
+  put_text(run.path + "/summary.json", summary.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("first: steps 1.75 s"), std::string::npos);
+  EXPECT_NE(page.find("first: opening, saves, the rest 2.25 s"), std::string::npos);
+  EXPECT_NE(page.find("(log_every) count as those that it holds behind them."), std::string::npos);
+}
+
 TEST(ReportPage, OfARunThatGoesOnShowsWhatIsThere) {
   const WrittenRun run(false);
   const std::string page = report_page({{run.path}, "", "", ""});
@@ -239,6 +317,7 @@ TEST(ReportPage, TotalsOfALastStartAreNotThoseOfTheRun) {
             std::string::npos);
   for (const char* part : {"steps 0.5 s", "validations 0.3 s", "opening, saves, the rest 3.2 s"})
     EXPECT_NE(page.find(concat("first: ", part)), std::string::npos) << part;
+  // Both have one name, and go by their paths.
   const std::string both = report_page({{whole.path, run.path}, "", "", ""});
   EXPECT_NE(both.find(concat(" ", run.path, ": since step 3, where its last start began.")),
             std::string::npos);
@@ -281,9 +360,14 @@ TEST(ReportPage, PutsRunsOverEachOther) {
   const WrittenRun first, second;
   const std::string page = report_page({{first.path, second.path}, "", "", ""});
   EXPECT_EQ(faults_of(page), std::vector<std::string>());
-  EXPECT_NE(page.find("data-label=\"first: training\""), std::string::npos);
-  EXPECT_NE(page.find(concat("data-label=\"", second.path, ": training\"")),
-            std::string::npos);  // of one name
+  EXPECT_EQ(page.find("data-label=\"first: training\""), std::string::npos);
+  for (const std::string& path : {first.path, second.path}) {  // of one name
+    EXPECT_NE(page.find(concat("data-label=\"", path, ": training\"")), std::string::npos);
+    EXPECT_NE(page.find(concat("<summary>Numbers of ", path, "</summary>")), std::string::npos);
+  }
+  EXPECT_NE(report_page({{first.path + "/", second.path + "//"}, "", "", ""})
+                .find(concat("<h1>Runs ", first.path, ", ", second.path, "</h1>")),
+            std::string::npos);
   EXPECT_EQ(count_of(page, "<figure id=\"fig-mesh-field-"), 2);
 }
 
@@ -303,9 +387,59 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   EXPECT_NE(page.find("fig-scores"), std::string::npos);
   EXPECT_NE(page.find("data-label=\"rmse\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"last lead\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
-  EXPECT_EQ(page.find("sst"), std::string::npos) << "a plot of nothing";
+  EXPECT_EQ(page.find("<title>sst</title>"), std::string::npos) << "a plot of nothing";
+  EXPECT_NE(page.find("There are none of what has missing points in every row: sst."), std::string::npos);
+  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos);
   put_text(run.path + "/scores.json", "{\"scores\":{}}");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
+}
+
+/// Of many levels one each, and no variable is left out for it.
+TEST(ReportPage, ShowsEveryVariableOfScoresOnManyLevels) {
+  const WrittenRun run;
+  Json scores = Json::parse(R"({"lead_hours":[6],"scores":{},"spectra":{}})");
+  for (const char* variable : {"q", "t", "z"}) {
+    for (const char* level : {"100", "1000", "500", "850"}) {
+      const std::string name = concat(variable, "_", level);
+      scores["scores"][name] = Json::parse(R"({"all":{"rmse":[1]}})");
+      scores["spectra"][name] = Json::parse(R"({"forecast":[[9,3,1]],"truth":[[9,3,2]]})");
+    }
+  }
+  scores["scores"]["t2m"] = Json::parse(R"({"all":{"rmse":[1]}})");
+  put_text(run.path + "/scores.json", scores.dump());
+  const std::string page = report_page({{run.path}, "", "", ""}),
+                    plots = page.substr(page.find("<figure id=\"fig-spectra"),
+                                        page.find("<h2>Time") - page.find("<figure id=\"fig-spectra"));
+  for (const char* variable : {"q_500", "t_500", "z_500"})
+    EXPECT_EQ(count_of(plots, concat("<title>", variable, "</title>")), 2) << variable;
+  EXPECT_EQ(count_of(plots, "<title>t2m</title>"), 1);
+  EXPECT_EQ(count_of(plots, "_850"), 0);
+  EXPECT_EQ(count_of(plots, "that nearest to 500 is shown; " + run.path + "/scores.json has all."), 2);
+}
+
+/// A tile is scored in part: its spectra are those of what has a truth. Beside rows without one there are
+/// none.
+TEST(ReportPage, SpectraOfImagesAreOfWhatIsScored) {
+  const WrittenRun run;
+  Examples examples = WrittenRun::examples();
+  examples.lead_hours = 0;
+  examples.grid.geographic = examples.grid.periodic = false;
+  ExamplePlane& plane = examples.planes[0];
+  plane.input = plane.truth;
+  for (int i = 0; i < 19 * 36; ++i) {
+    if (i % 36 >= 30) plane.truth[static_cast<std::size_t>(i)] = NAN;
+  }
+  examples.planes.push_back(plane);
+  examples.planes[1].name = "holes";
+  for (int i = 0; i < 19 * 36; ++i) {
+    if (i % 36 == 7) examples.planes[1].truth[static_cast<std::size_t>(i)] = NAN;
+  }
+  write_examples(examples, run.path);
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("data-label=\"truth\" data-points=\"15\""), std::string::npos) << "of 30 columns";
+  EXPECT_NE(page.find(">wave number along rows</text>"), std::string::npos);
+  EXPECT_EQ(page.find("zonal"), std::string::npos);
+  EXPECT_NE(page.find("There are none of what has missing points in every row: holes."), std::string::npos);
 }
 
 /// Coordinates have the names that the input gives them; those of a projection say where no point lies.
@@ -331,6 +465,124 @@ TEST(ReportPage, ShowsForecastsOnAnyGrid) {
     EXPECT_NE(page.find("fig-forecast-t2m"), std::string::npos) << rows;
     EXPECT_NE(page.find("t2m, 12 h"), std::string::npos) << rows;
   }
+}
+
+TEST(ReportPage, ForecastsSayTheirLevelStartAndLead) {
+  const WrittenRun run;
+  const std::string path = run.folder.path() + "/forecast.nc";
+  const std::vector<const char*> names = {"a", "b", "c", "d", "e"};
+  {
+    testing::NetcdfWriter file(path);
+    const int time = file.dimension("time", 1), lead = file.dimension("lead_time", 1),
+              level = file.dimension("level", 3), y = file.dimension("lat", 2), x = file.dimension("lon", 2);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              leads = file.variable("lead_time", NC_INT, {lead}),
+              levels = file.variable("level", NC_DOUBLE, {level}),
+              of_y = file.variable("lat", NC_DOUBLE, {y}), of_x = file.variable("lon", NC_DOUBLE, {x});
+    file.text(times, "units", "hours since 2021-02-01");
+    file.text(levels, "units", "hPa");
+    std::vector<int> variables;
+    for (const char* name : names)
+      variables.push_back(file.variable(name, NC_DOUBLE, {time, lead, level, y, x}));
+    file.end();
+    file.put(times, std::vector<double>{6});
+    file.put(leads, std::vector<double>{12});
+    file.put(levels, {500, 850, 1000});
+    file.put(of_y, {1, 2});
+    file.put(of_x, {1, 2});
+    for (const int variable : variables) file.put(variable, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  }
+  const std::string page = report_page({{run.path}, "", "", path});
+  EXPECT_NE(page.find(">a, level 500 hPa, 12 h</text>"), std::string::npos);
+  EXPECT_NE(page.find("a, level 500 hPa: the forecast from 2021-02-01"), std::string::npos);
+  EXPECT_NE(page.find("Others than this stand in the file."), std::string::npos);
+  EXPECT_EQ(page.find("fig-forecast-e"), std::string::npos);
+  EXPECT_NE(page.find(path + " has 1 more variable."), std::string::npos);
+  EXPECT_NE(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", "", "x.nii.gz"});
+            }).find("x.nii.gz holds images; --forecast takes forecasts"),
+            std::string::npos);
+}
+
+/// On data 2 × domain 2 ranks 0 and 2 hold the same rows of other samples, and store the same weights.
+TEST(ReportPage, ShowsEveryRankOfAMeshWithReplicas) {
+  const WrittenRun run;
+  Json placement = WrittenRun::placement();
+  placement["ranks"] = 4;
+  placement["field"] = {{{0, 0, 0, 0}, {1, 10, 36, 1}},
+                        {{0, 10, 0, 0}, {1, 9, 36, 1}},
+                        {{1, 0, 0, 0}, {1, 10, 36, 1}},
+                        {{1, 10, 0, 0}, {1, 9, 36, 1}}};
+  const Json stored = placement["stored"];
+  placement["stored"] = {stored[0], stored[1], stored[0], stored[1]};
+  put_text(run.path + "/placement.json", placement.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("ranks 0, 2: 12 elements of the box from [0, 0], 2 × 6"), std::string::npos);
+  EXPECT_NE(page.find(">1, 3</text>"), std::string::npos);
+  // Rectangles of the field: x and y of rank 0 differ from those of rank 2, which none covers.
+  const std::size_t begin = page.find("fig-mesh-field");
+  std::set<std::string> places;
+  for (const char* rank : {"rank 0: from", "rank 1: from", "rank 2: from", "rank 3: from"}) {
+    const std::size_t rectangle = page.rfind("<rect", page.find(rank, begin));
+    places.insert(page.substr(rectangle, page.find(" width", rectangle) - rectangle));
+  }
+  EXPECT_EQ(places.size(), 4U);
+  const auto left_of = [&](const char* rank) {
+    return std::strtod(page.c_str() + page.rfind("<rect x=\"", page.find(rank, begin)) + 9, nullptr);
+  };
+  EXPECT_GE(left_of("rank 2: from"), left_of("rank 0: from") + 240) << "beside it";
+}
+
+/// The same field with its rows in either order is the same picture, whether latitudes or the projection's y
+/// say which is north.
+TEST(ReportPage, ShowsProjectedForecastsWithNorthAbove) {
+  const WrittenRun run;
+  const auto picture = [&](bool northwards, bool latitudes) {
+    const std::string path = run.folder.path() + "/forecast.nc";
+    {
+      testing::NetcdfWriter file(path);
+      const int time = file.dimension("time", 1), lead = file.dimension("lead_time", 1),
+                y = file.dimension("y", 2), x = file.dimension("x", 2);
+      const int leads = file.variable("lead_time", NC_INT, {lead}), of_y = file.variable("y", NC_DOUBLE, {y}),
+                t2m = file.variable("t2m", NC_DOUBLE, {time, lead, y, x});
+      const int latitude = latitudes ? file.variable("place", NC_DOUBLE, {y, x}) : -1;
+      if (latitudes) {
+        file.text(latitude, "standard_name", "latitude");
+      } else {
+        file.text(of_y, "standard_name", "projection_y_coordinate");
+      }
+      file.end();
+      file.put(leads, std::vector<double>{6});
+      file.put(of_y, northwards ? std::vector<double>{1, 2} : std::vector<double>{2, 1});
+      if (latitudes)
+        file.put(latitude,
+                 northwards ? std::vector<double>{50, 50, 51, 51} : std::vector<double>{51, 51, 50, 50});
+      file.put(t2m, northwards ? std::vector<double>{3, 4, 1, 2} : std::vector<double>{1, 2, 3, 4});
+    }
+    const std::string page = report_page({{run.path}, "", "", path});
+    const std::size_t at = page.find("href=\"", page.find("fig-forecast-t2m"));
+    return page.substr(at, page.find('"', at + 6) - at);
+  };
+  EXPECT_EQ(picture(true, true), picture(false, true));
+  EXPECT_EQ(picture(true, false), picture(false, false));
+  EXPECT_EQ(picture(true, true), picture(true, false));
+}
+
+/// Forecasts of projected fields have the colours of other forecasts, and rows for latitudes.
+TEST(ReportPage, MapsOfProjectedFieldsAreThoseOfFields) {
+  const WrittenRun run;
+  Examples examples = WrittenRun::examples();
+  EXPECT_EQ(examples.colours(), ColourMap::kSequential);
+  examples.grid = {false, false, examples.grid.rows, examples.grid.columns, true};
+  write_examples(examples, run.path);
+  EXPECT_EQ(read_examples(run.path)->colours(), ColourMap::kSequential);
+  EXPECT_TRUE(read_examples(run.path)->grid.upwards);
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(page.find("Error by row, beside its mean"), std::string::npos);
+  EXPECT_NE(page.find("RMSE of the first lead by row over"), std::string::npos);
+  EXPECT_EQ(page.find("by latitude"), std::string::npos);
+  examples.lead_hours = 0;
+  EXPECT_EQ(examples.colours(), ColourMap::kGrey) << "an image";
 }
 
 TEST(ReportPage, RefusesWhatIsNoRun) {

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <cmath>
+#include <set>
 
 #include "report/coastline.h"
 #include "report/colours.h"
@@ -144,6 +145,17 @@ TEST(Raster, ShowsNorthAboveForEitherOrderOfRows) {
   }
 }
 
+/// Rows of a projection that run northwards stand from below; those of images from above.
+TEST(Raster, ShowsNorthAboveOfProjectedRowsThatRunNorthwards) {
+  PlaneGrid grid{false, false, {0, 1}, {0, 1, 2}};
+  const std::vector<float> values = {1, 1, 1, 0, 0, 0};
+  EXPECT_EQ(raster_of(grid, values, {ColourMap::kGrey, 0, 1}, 3, false).rgb.front(), 255);
+  grid.upwards = true;
+  const Raster raster = raster_of(grid, values, {ColourMap::kGrey, 0, 1}, 3, false);
+  EXPECT_EQ(raster.rgb.front(), 0);
+  EXPECT_EQ(raster.rgb.back(), 255);
+}
+
 TEST(Projection, OfAnAreaIsTrueToScaleInItsMiddle) {
   const PlaneGrid grid{true, false, {61, 60, 59}, {-2, -1, 0, 1, 2}};
   const Projection projection(grid);
@@ -172,6 +184,61 @@ TEST(Coastlines, PassByKnownCapes) {
   EXPECT_GT(distance(90.0, 50.0), 10);     // Asia
 }
 
+/// All parts of coasts that are drawn of an area, from west and north: their places in degrees.
+struct Drawn {
+  double least_x = 2, most_x = -1, least_y = 2, most_y = -1, length = 0;
+  int pieces = 0;
+
+  explicit Drawn(const PlaneGrid& grid) {
+    for_each_coast(Projection(grid), [&](double x0, double y0, double x1, double y1) {
+      least_x = std::min({least_x, x0, x1});
+      most_x = std::max({most_x, x0, x1});
+      least_y = std::min({least_y, y0, y1});
+      most_y = std::max({most_y, y0, y1});
+      length += std::hypot(x1 - x0, y1 - y0);
+      ++pieces;
+    });
+  }
+};
+
+std::vector<double> steps(double first, double step, int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(first + step * i);
+  return values;
+}
+
+/// Of a band around the globe nothing is left out east of 270 degrees from its edge, wherever that is.
+TEST(Coastlines, OfABandAreDrawnToItsEasternEdge) {
+  double before = 0;
+  for (const double west : {0.0, -180.0, 100.0}) {
+    const Drawn drawn({true, true, steps(-40, 2, 41), steps(west, 2, 180)});
+    EXPECT_GE(drawn.least_x, 0);
+    EXPECT_LT(drawn.least_x, 0.03) << west;
+    EXPECT_LE(drawn.most_x, 1 + 1e-12);
+    EXPECT_GT(drawn.most_x, 0.97) << west;
+    if (before > 0) {
+      EXPECT_NEAR(drawn.length, before, 1e-6 * before) << "the same coasts, turned";
+    }
+    before = drawn.length;
+  }
+}
+
+/// The coast of Chile crosses two degrees in pieces that are longer than the area.
+TEST(Coastlines, AreClippedAtTheFrameOfASmallArea) {
+  const Drawn drawn({true, false, steps(-30.1, 0.1, 3), steps(-71.8, 0.1, 9)});
+  EXPECT_GT(drawn.pieces, 0);
+  EXPECT_NEAR(drawn.least_y, 0, 1e-9) << "from the upper edge";
+  EXPECT_NEAR(drawn.most_y, 1, 1e-9) << "to the lower one";
+}
+
+/// A narrow country is a narrow picture.
+TEST(Projection, OfATallAreaIsTrueToScaleInLessWidth) {
+  const PlaneGrid grid{true, false, steps(-55, 1, 38), steps(-76, 1, 9)};
+  const Projection projection(grid);
+  EXPECT_NEAR(projection.aspect(), 38 / (9 * std::cos(36.5 * M_PI / 180)), 1e-9);
+  EXPECT_NEAR(fitted_width(projection, 300) * projection.aspect(), 600, 1e-9);
+}
+
 TEST(Svg, TicksAreRoundAndTextsEscaped) {
   EXPECT_EQ(ticks(0, 1, 5), (std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1}));
   EXPECT_EQ(ticks(-3, 7, 4), (std::vector<double>{0, 5}));
@@ -189,6 +256,107 @@ TEST(Svg, APlotsLineGoesWhereItsNumbersSay) {
   EXPECT_NE(svg.find("data-label=\"loss\" data-points=\"2\" data-last=\"3\" points=\"64,126 164,26\""),
             std::string::npos)
       << svg;
+}
+
+/// Numbers behind an attribute, in order.
+std::vector<double> numbers_at(const std::string& svg, const std::string& element, const std::string& key) {
+  std::vector<double> numbers;
+  for (std::size_t at = svg.find(element); at != std::string::npos; at = svg.find(element, at + 1)) {
+    const std::size_t begin = svg.find(" " + key + "=\"", at) + key.size() + 3;
+    numbers.push_back(std::strtod(svg.c_str() + begin, nullptr));
+  }
+  return numbers;
+}
+
+Plot plot_of(std::size_t lines) {
+  Plot plot{"t", "x", "y", {}};
+  for (std::size_t i = 0; i < lines; ++i)
+    plot.series.push_back({"runs/rates/a_long_name_of_a_run_that_goes_on_and_on_to_" + std::to_string(i) +
+                               "_and_even_further: training",
+                           {0, 1},
+                           {0, 1},
+                           i,
+                           false});
+  return plot;
+}
+
+/// Names take no room from the plot, whose greater numbers stand above.
+TEST(Svg, APlotOfManyLinesGrowsByTheirNames) {
+  const auto height = [](const std::string& svg) { return numbers_at(svg, "<svg", "height").at(0); };
+  const std::string one = svg_of(plot_of(1)), many = svg_of(plot_of(20));
+  EXPECT_EQ(height(many), height(one) + 20 * 14);
+  const std::size_t at = many.find(" points=\"64,");
+  ASSERT_NE(at, std::string::npos);
+  const char* text = many.c_str() + at + 12;
+  const double first = std::strtod(text, nullptr),
+               last = std::strtod(many.c_str() + many.find(',', many.find(' ', at + 12)) + 1, nullptr);
+  EXPECT_EQ(first - last, 300 - 26 - 42) << "0 below 1";
+}
+
+/// In the middle, behind the folders that all have: what differs is there.
+TEST(Svg, NamesOfLinesAreToldApart) {
+  const std::string svg = svg_of(plot_of(20));
+  EXPECT_NE(svg.find(">a_long_name_of_a_run_that_goes…o_19_and_even_further: training<"), std::string::npos)
+      << svg;
+  std::set<std::string> strokes;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1)) {
+    const std::size_t begin = svg.find(" stroke=\"", at);
+    strokes.insert(svg.substr(begin, svg.find("><title>", at) - begin));
+  }
+  EXPECT_EQ(strokes.size(), 20U) << "ten colours, whole and dashed";
+  Plot plot = plot_of(2);
+  plot.series[1].dashed = true;
+  const std::string dashed = svg_of(plot), dashes = "stroke-dasharray=\"5 3\"";
+  EXPECT_NE(dashed.find(dashes), dashed.rfind(dashes)) << "in the plot and beside the name";
+}
+
+TEST(Svg, TextsAreCutBetweenCodePoints) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("Größe der Übertragung", 30), "Größe der Übertragung");
+  EXPECT_EQ(shortened("ääääääää", 5), "ää…ää");
+  EXPECT_EQ(shortened("0123456789", 4), "0…89");
+  EXPECT_EQ(common_folders({"runs/a/x", "runs/a/y", "runs/a"}), "runs/");
+  EXPECT_EQ(common_folders({"x", "y"}), "");
+  EXPECT_EQ(common_folders({"runs/x"}), "");
+  const Bars bars{"b", "ms", {{"ein_sehr_länglicher_Name_eines_Laufs rank 7", {{"p", 1}}}}};
+  EXPECT_NE(svg_of(bars).find(">ein_sehr_län…_Laufs rank 7<"), std::string::npos) << svg_of(bars);
+}
+
+/// Of a profile by levels greater ones stand below, without a sign.
+TEST(Svg, AnAxisMayGrowDownwards) {
+  Plot plot{"t", "level", "y", {{"l", {100, 1000}, {1, 2}, 0, false}}};
+  plot.turned = plot.downwards = true;
+  plot.width = 176;
+  plot.height = 168;
+  EXPECT_NE(svg_of(plot).find(" points=\"64,26 164,126\""), std::string::npos) << svg_of(plot);
+  EXPECT_EQ(svg_of(plot).find(">-"), std::string::npos);
+}
+
+/// As many digits as tell marks apart.
+TEST(Svg, MarksHaveTheDigitsOfTheirDistance) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(mark_labels({32.315, 32.32, 32.325}), (Texts{"32.315", "32.32", "32.325"}));
+  EXPECT_EQ(mark_labels({1000.25, 1000.5, 1000.75}), (Texts{"1000.25", "1000.5", "1000.75"}));
+  EXPECT_EQ(mark_labels({0, 0.2, 0.4, 0.6000000000000001}), (Texts{"0", "0.2", "0.4", "0.6"}));
+  EXPECT_EQ(mark_labels({1e-5, 1e-4, 1000}), (Texts{"1e-05", "0.0001", "1000"}));
+  EXPECT_EQ(mark_labels({12345000, 12350000}), (Texts{"1.2345e+07", "1.235e+07"}));
+  // Neighbours in float64: no step is between them.
+  Plot plot{"t", "x", "y", {{"l", {0, 1}, {1, std::nextafter(1.0, 2.0)}, 0, false}}};
+  EXPECT_NE(svg_of(plot).find("<polyline"), std::string::npos);
+}
+
+TEST(Svg, APointBetweenGapsIsADot) {
+  const double none = std::nan("");
+  const Plot plot{"t", "x", "y", {{"l", {0, 1, 2, 3, 4}, {1, 2, none, 3, none}, 0, false}}};
+  const std::string svg = svg_of(plot);
+  EXPECT_EQ(numbers_at(svg, "<circle", "cx").size(), 1U);
+  // The same of a line of which means are drawn.
+  Plot many{"t", "x", "y", {{"l", {}, {}, 0, false}}};
+  for (int i = 0; i < 6000; ++i) {
+    many.series[0].x.push_back(i);
+    many.series[0].y.push_back(i / 100 == 30 || i >= 5000 ? 1 : none);
+  }
+  EXPECT_EQ(numbers_at(svg_of(many), "<polyline", "points").size(), 2U) << "a gap is no line";
 }
 
 }  // namespace

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/variable_file.h"
+#include "report/figures.h"
+#include "report/svg.h"
+#include "samples/axis_map.h"
+#include "samples/time_axis.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+/// Whether rows of a projection begin in the south: by latitudes of the points, else by the projection's y.
+bool runs_northwards(VariableFile& file, const FileVariable& variable, const std::vector<double>& rows) {
+  const int rank = variable.shape.rank();
+  const std::string &row = variable.dimensions[static_cast<std::size_t>(rank - 2)],
+                    &column = variable.dimensions[static_cast<std::size_t>(rank - 1)];
+  for (const FileVariable& other : file.variables()) {
+    if (other.dimensions != std::vector<std::string>{row, column} ||
+        other.text("standard_name") != "latitude")
+      continue;
+    const std::vector<double> latitudes = file.read_all(other);
+    const std::size_t last_row = latitudes.size() - static_cast<std::size_t>(other.shape[1]);
+    return latitudes[last_row] > latitudes[0];
+  }
+  const FileVariable* const y = file.find(row);
+  return y != nullptr && y->text("standard_name") == "projection_y_coordinate" && rows.back() > rows.front();
+}
+
+/// Of the last two dims of a variable: latitudes and longitudes, or rows and columns of a projection.
+PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
+  const auto rank = static_cast<std::size_t>(variable.shape.rank());
+  const auto coordinates = [&](std::size_t dim) {
+    const FileVariable* const found = file.find(variable.dimensions[dim]);
+    if (found != nullptr && found->shape.rank() == 1) return file.read_all(*found);
+    std::vector<double> numbers(static_cast<std::size_t>(variable.shape[static_cast<int>(dim)]));
+    std::iota(numbers.begin(), numbers.end(), 0.0);
+    return numbers;
+  };
+  const std::string& name = variable.dimensions[rank - 2];
+  const FileVariable* const rows = file.find(name);
+  PlaneGrid grid{rows != nullptr && rows->shape.rank() == 1 &&
+                     (name.starts_with("lat") || rows->text("standard_name") == "latitude" ||
+                      rows->text("units").starts_with("degree")),
+                 false, coordinates(rank - 2), coordinates(rank - 1)};
+  if (grid.geographic) {
+    grid.columns = without_jumps(std::move(grid.columns));  // forecasts have them as their input does
+    grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  } else {
+    grid.upwards = runs_northwards(file, variable, grid.rows);
+  }
+  return grid;
+}
+
+/// When the first forecast of a file begins, "from 2021-02-01 00:00:00"; "the first" where its times are
+/// none.
+std::string first_start(VariableFile& file) {
+  const FileVariable* const time = file.find("time");
+  try {
+    if (time == nullptr || !time->numeric()) return "the first";
+    const std::vector<double> values = file.read_all(*time);
+    const std::string calendar = time->text("calendar");
+    const std::vector<Time> times =
+        decode_times(std::span(values).first(1), time->text("units"), calendar, "time");
+    return "from " + format_time(times.at(0), parse_calendar(calendar, "time"));
+  } catch (const Error&) {
+    return "the first";
+  }
+}
+
+/// Where a forecast is shown along a dimension between leads and rows: the number, and how it is called.
+/// Of levels the one that is nearest to 500, of others the middle.
+std::pair<std::int64_t, std::string> place_along(VariableFile& file, const std::string& dimension,
+                                                 std::int64_t count) {
+  const FileVariable* const coordinate = file.find(dimension);
+  std::int64_t at = count / 2;
+  if (coordinate == nullptr || !coordinate->numeric() || coordinate->shape.count() != count)
+    return {at, concat(dimension, " number ", at)};
+  const std::vector<double> values = file.read_all(*coordinate);
+  if (dimension == "level")
+    at = std::ranges::min_element(values, {}, [](double level) { return std::abs(level - 500); }) -
+         values.begin();
+  const std::string units = coordinate->text("units");
+  return {at, concat(dimension, " ", short_number(values[static_cast<std::size_t>(at)]),
+                     units.empty() || units == "1" ? "" : " ", units == "1" ? "" : units)};
+}
+
+/// Maps of the first forecast of a variable at its first, middle and last lead.
+Figure forecast_figure(VariableFile& file, const FileVariable& variable, const std::vector<double>& hours,
+                       const std::string& more) {
+  const int rank = variable.shape.rank();
+  const PlaneGrid grid = plane_grid(file, variable);
+  Box box = Box::whole(variable.shape);
+  std::string places;
+  bool others = false;
+  for (int d = 0; d < rank - 2; ++d) {
+    box.begin[d] = 0;
+    box.extent[d] = 1;
+    if (d < 2) continue;
+    const auto [at, name] =
+        place_along(file, variable.dimensions[static_cast<std::size_t>(d)], variable.shape[d]);
+    box.begin[d] = at;
+    places += ", " + name;
+    others = others || variable.shape[d] > 1;
+  }
+  std::vector<std::string> pictures;
+  std::optional<Colouring> colours;
+  const std::int64_t count = variable.shape[1];
+  for (const std::int64_t lead : std::set<std::int64_t>{0, count / 2, count - 1}) {
+    box.begin[1] = lead;
+    std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
+    file.read<float>(variable, box, values);
+    if (!colours) colours = colouring_of(values, ColourMap::kSequential);
+    const std::string title =
+        concat(variable.name, places, ", ", short_number(hours[static_cast<std::size_t>(lead)]), " h");
+    pictures.push_back(svg_of_map(grid, values, *colours, title, variable.text("units"), 300));
+  }
+  return {
+      "fig-forecast-" + variable.name, row_of(pictures),
+      concat(variable.name, places, ": the forecast ", first_start(file), " at the leads above, in hours.",
+             others ? " Others than this stand in the file." : "", more)};
+}
+
+}  // namespace
+
+Figures forecast_figures(const std::string& path) {
+  if (path.ends_with(".nii") || path.ends_with(".nii.gz"))
+    throw DataError(concat(path,
+                           " holds images; --forecast takes forecasts as predict writes them, and of "
+                           "images a run with \"report\": true keeps slices"));
+  const auto file = open_variables(path, Dimensions::kByName);
+  const FileVariable* const leads = file->find("lead_time");
+  if (leads == nullptr)
+    throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
+  const std::vector<double> hours = file->read_all(*leads);
+  std::vector<std::string> names;
+  for (const FileVariable& variable : file->variables()) {
+    if (variable.shape.rank() >= 4 && variable.numeric() && variable.dimensions[1] == "lead_time")
+      names.push_back(variable.name);
+  }
+  const ShownVariables shown = shown_of(names, 4);
+  Figures figures;
+  for (const std::string& name : shown.names)
+    figures.push_back(forecast_figure(*file, *file->find(name), hours,
+                                      name == shown.names.back() ? shown.remark(path) : ""));
+  return figures;
+}
+
+}  // namespace jigsaw::inline report
