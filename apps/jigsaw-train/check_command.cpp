@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "kernels/cuda_context.h"
 #include "optim/optimizer.h"
+#include "printed.h"
 #include "samples/label_scan.h"
 #include "train/checkpointer.h"
 #include "train/data_remarks.h"
@@ -139,6 +140,7 @@ ExitCode run_check(const CheckArguments& options) {
       check_started(job);
     }
     job.log.info(concat("checked: a run would ", beginning(options, job)));
+    together(job.world, [] { require_printed(); });
     return ExitCode::kDone;
   });
 }

@@ -25,7 +25,8 @@ std::function<ExitCode()> declare_manual(const CommandOptions& command, const In
 
 const std::vector<Command>& command_table() {
   static const std::vector<Command> kTable = {
-      {"train", "Train, as without a command (options: jigsaw-train --help)", declare_train, RunsOn::kEveryRank},
+      {"train", "Train, as without a command (options: jigsaw-train --help)", declare_train,
+       RunsOn::kEveryRank},
       {"check", "Open all that a run would need, plan it, read a batch, and end", declare_check,
        RunsOn::kEveryRank},
       {"init", "Write a first configuration that runs on these data files", declare_init, RunsOn::kFirstRank},

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/next_line.h"
 #include "base/text.h"
 #include "files/variable_file.h"
 
@@ -200,7 +201,7 @@ RunRecord read_run(const std::string& path) {
   const Json name = run.config.is_object() ? run.config.value("name", Json()) : Json();
   run.name = name.is_string() && name != "run" ? name.get<std::string>() : folder.string();
   std::ifstream lines(metrics);
-  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+  for (std::string line; next_line(lines, line) && !lines.eof();) {
     const Json json = Json::parse(line, nullptr, false);
     if (json.is_object()) {
       add_line(run, json);

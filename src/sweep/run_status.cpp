@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/file.h"
+#include "base/next_line.h"
 #include "base/text.h"
 
 namespace jigsaw::inline sweep {
@@ -44,7 +45,7 @@ void for_each_line(
   if (!std::filesystem::is_regular_file(metrics_file(folder), unreadable)) return;
   std::ifstream file(metrics_file(folder));
   std::string text;
-  while (std::getline(file, text)) {
+  while (next_line(file, text)) {
     const Json line = Json::parse(text, nullptr, false);
     if (!line.is_object()) continue;
     const auto kind = line.find("kind"), step = line.find("step");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/next_line.h"
 #include "base/text.h"
 
 namespace jigsaw::inline train {
@@ -42,7 +43,7 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
     std::ofstream kept(temporary, std::ios::binary | std::ios::trunc);
     std::string line;
     // A line that ends with the file, not with a line break, is torn: eof() is set with it.
-    while (std::getline(old, line) && !old.eof()) {
+    while (next_line(old, line) && !old.eof()) {
       const Json json = belonging(line, step);
       if (json.is_null()) continue;
       kept << line << '\n';

@@ -283,6 +283,15 @@ TEST_F(CheckTest, RechunkedFilesTrainTheSameAndAFullDiskIsOneError) {
   for (const auto& left : fs::directory_iterator(full)) ADD_FAILURE() << left.path();
 }
 
+TEST_F(CheckTest, WhatCannotBeReadIsNotChecked) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const std::string command =
+      quoted(JIGSAW_TRAIN) + " " + arguments() + " > /dev/full 2> " + quoted(folder_ / "err.txt");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  EXPECT_NE(read(folder_ / "err.txt").find("error: what goes to stdout cannot be written in whole"),
+            std::string::npos);
+}
+
 /// Levels of an ocean are no pressures.
 TEST_F(CheckTest, WarnsOfDepthsThatWeighAsPressures) {
   constexpr std::size_t kTimes = 8, kLevels = 2, kRows = 4, kColumns = 5;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/full_disk.h"
 #include "files/hdf5_walk.h"
 #include "files/io_lock.h"
 #include "files/netcdf_output.h"
@@ -187,7 +188,7 @@ class Hdf5Images : public ImageOutput {
 
  private:
   void check(bool done) const {
-    if (!done) throw DataError(concat(path_, " cannot be written by HDF5"));
+    if (!done) throw DataError(concat(path_, " cannot be written: ", why_unwritable(path_, "HDF5 fails")));
   }
 
   bool close() {

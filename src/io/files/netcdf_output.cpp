@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/full_disk.h"
 #include "files/hyperslab.h"
 #include "files/io_lock.h"
 
@@ -160,7 +161,8 @@ void NetcdfOutput::close() {
 }
 
 void NetcdfOutput::check(int status) const {
-  if (status != NC_NOERR) throw DataError(concat(path_, " cannot be written: ", nc_strerror(status)));
+  if (status != NC_NOERR)
+    throw DataError(concat(path_, " cannot be written: ", why_unwritable(path_, nc_strerror(status))));
 }
 
 }  // namespace jigsaw::inline files

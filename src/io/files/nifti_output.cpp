@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "files/full_disk.h"
 
 namespace jigsaw::inline files {
 
@@ -80,12 +82,16 @@ NiftiOutput::NiftiOutput(std::string path, bool compressed, const OutputImage& i
                    shape_.count() * static_cast<std::streamoff>(size_of(type_)) - 1;
   file_.seekp(end);
   file_.put('\0');
-  if (!file_) throw DataError(concat(path_, " cannot be written"));
+  if (!file_) refuse_to_write();
 }
 
 NiftiOutput::~NiftiOutput() {
   std::error_code ignored;
   if (compressed_) std::filesystem::remove(raw_, ignored);
+}
+
+void NiftiOutput::refuse_to_write() const {
+  throw DataError(concat(path_, " cannot be written: ", why_unwritable(path_, errno != 0 ? std::strerror(errno) : "writing fails")));
 }
 
 void NiftiOutput::refuse(const std::string& why) const {
@@ -190,7 +196,7 @@ void NiftiOutput::write(std::size_t, const Box& given, std::span<const float> va
       }
     }
   }
-  if (!file_) throw DataError(concat(path_, " cannot be written"));
+  if (!file_) refuse_to_write();
 }
 
 void NiftiOutput::compress() const {
@@ -204,12 +210,12 @@ void NiftiOutput::compress() const {
     whole = gzwrite(to, bytes.data(), count) == static_cast<int>(count);
   }
   if (to != nullptr) whole = gzclose(to) == Z_OK && whole;
-  if (!whole) throw DataError(concat(path_, " cannot be written"));
+  if (!whole) refuse_to_write();
 }
 
 void NiftiOutput::finish() {
   file_.close();
-  if (!file_) throw DataError(concat(path_, " cannot be written"));
+  if (!file_) refuse_to_write();
   if (compressed_) compress();
 }
 

@@ -22,6 +22,7 @@ class NiftiOutput : public ImageOutput {
   std::string header(const OutputImage& image, const std::string& description) const;
   void compress() const;
   [[noreturn]] void refuse(const std::string& why) const;
+  [[noreturn]] void refuse_to_write() const;
 
   std::string path_, raw_;
   bool compressed_, flat_ = false, channels_ = false;
