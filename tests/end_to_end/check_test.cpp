@@ -316,11 +316,12 @@ TEST_F(CheckTest, WarnsOfDepthsThatWeighAsPressures) {
   }
   const std::string data = quoted("data.files=[\"" + (folder_ / "ocean.nc") + "\"]"),
                     fields = quoted(R"(data.variables=[{"name":"so","levels":[5,50]}])"),
-                    dates = quoted(R"(data.train=["2020-01-01","2020-01-08"])");
+                    dates = quoted(R"(data.train=["2020-01-01","2020-01-06"])"),
+                    valid = quoted(R"(data.valid=["2020-01-06","2020-01-08"])");
   for (const char* weights : {"equal", "pressure"}) {
     const Outcome outcome =
-        run(1, arguments() + "--set " + data + " --set " + fields + " --set " + dates +
-                   " --set data.valid=null --set data.input_hours=[0] --set data.lead_hours=24 --set " +
+        run(1, arguments() + "--set " + data + " --set " + fields + " --set " + dates + " --set " + valid +
+                   " --set data.input_hours=[0] --set data.lead_hours=24 --set " +
                    quoted(R"(loss={"level_weights":")" + std::string(weights) + "\"}"));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     const bool warned = outcome.err.find("levels of so are depth in m") != std::string::npos;

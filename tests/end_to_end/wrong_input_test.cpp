@@ -203,9 +203,9 @@ TEST(WrongInput, AConfigurationNeedsNoOption) {
   EXPECT_EQ(run(1, "check " + (folder / "config.json")).exit_code, 0);
   // What a run writes is a configuration, for editors too.
   EXPECT_EQ(run(1, "check " + (folder / "run/config.json")).exit_code, 0);
-  const Json schema = Json::parse(run(1, "config --schema").out);
-  for (const auto& [key, value] : Json::parse(read(folder / "run/config.json")).items())
-    EXPECT_TRUE(schema.at("properties").contains(key)) << key;
+  const Json schema = Json::parse(run(1, "config --schema").out),
+             written = Json::parse(read(folder / "run/config.json"));
+  for (const auto& [key, value] : written.items()) EXPECT_TRUE(schema.at("properties").contains(key)) << key;
   EXPECT_EQ(run(1, "export --checkpoint x --output y " + (folder / "config.json")).exit_code, 2);
 }
 
