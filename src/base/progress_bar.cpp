@@ -25,10 +25,19 @@ void ProgressBar::update(double part) {
   const std::string left =
       part > 0 ? human_seconds((now - begun_) / part * (1 - part)) + " left" : std::string("begun");
   if (!rewrites) return log_.info(concat(what_, ": ", percent, " %, ", left));
-  constexpr int kCells = 24;
-  const auto full = static_cast<std::size_t>(std::lround(kCells * part));
-  log_.status(concat(what_, "  [", std::string(full, '#'), std::string(kCells - full, '-'), "]  ", percent,
-                     " %  ", left));
+  constexpr int kFewestCells = 4, kMostCells = 24;
+  const std::string behind = concat("  ", percent, " %  ", left);
+  // A line that goes on below is not rewritten in whole.
+  const int columns = log_.terminal().columns,
+            room = columns - columns_of(what_) - columns_of(behind) - static_cast<int>(sizeof "  []"),
+            cells = columns > 0 ? std::min(room, kMostCells) : kMostCells;
+  std::string bar;
+  if (cells >= kFewestCells) {
+    const auto full = static_cast<std::size_t>(std::lround(cells * part));
+    bar =
+        concat("  [", std::string(full, '#'), std::string(static_cast<std::size_t>(cells) - full, '-'), "]");
+  }
+  log_.status(concat(what_, bar, behind));
 }
 
 }  // namespace jigsaw::inline base

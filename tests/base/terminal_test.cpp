@@ -71,8 +71,11 @@ TEST(Terminal, QuietMeansLogTxtOnly) {
   EXPECT_NE(text.find("Z better\n"), std::string::npos) << text;
 }
 
-std::string bar(bool rewrites, const std::vector<std::pair<double, double>>& time_and_part) {
-  Log log(true, terminal(rewrites));
+std::string bar(bool rewrites, const std::vector<std::pair<double, double>>& time_and_part,
+                int columns = 80) {
+  Terminal shown = terminal(rewrites);
+  shown.columns = columns;
+  Log log(true, shown);
   double now = 0;
   ::testing::internal::CaptureStdout();
   {
@@ -89,6 +92,12 @@ TEST(ProgressBar, IsRewrittenOnATerminalAndGoneInTheEnd) {
   EXPECT_EQ(bar(true, {{0.05, 0.1}, {1, 0.25}, {1.05, 0.3}, {3, 1}}),
             "\rstatistics  [######------------------]  25 %  0:03 left\033[K"
             "\rstatistics  [########################]  100 %  0:00 left\033[K\r\033[K");
+}
+
+TEST(ProgressBar, IsNoWiderThanTheTerminal) {
+  EXPECT_EQ(bar(true, {{1, 0.25}}, 40), "\rstatistics  [##------]  25 %  0:03 left\033[K\r\033[K");
+  EXPECT_EQ(bar(true, {{1, 0.25}}, 30), "\rstatistics  25 %  0:03 left\033[K\r\033[K");
+  EXPECT_EQ(bar(true, {{1, 0.25}}, 0).size(), bar(true, {{1, 0.25}}, 80).size());
 }
 
 TEST(ProgressBar, IsALineEveryFiveSecondsElsewhere) {
