@@ -321,7 +321,7 @@ TEST_F(CheckTest, WarnsOfDepthsThatWeighAsPressures) {
   for (const char* weights : {"equal", "pressure"}) {
     const Outcome outcome =
         run(1, arguments() + "--set " + data + " --set " + fields + " --set " + dates + " --set " + valid +
-                   " --set data.input_hours=[0] --set data.lead_hours=24 --set " +
+                   " --set data.input_hours=[0] --set data.lead_hours=24 --set model.patch=[2,2] --set " +
                    quoted(R"(loss={"level_weights":")" + std::string(weights) + "\"}"));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     const bool warned = outcome.err.find("levels of so are depth in m") != std::string::npos;

@@ -349,9 +349,10 @@ TEST_F(FakeCudnn, AnyOrderIsTakenWhereItIsAllowed) {
     std::swap(fresh, context_);
     context_.set_deterministic(deterministic);
     const Array x = testing::random_array(context_, {1, 5, 6, 4}, DType::kFloat32, 2),
-                weight = testing::random_array(context_, {4, 4, 3, 3}, DType::kFloat32, 3);
+                dy = testing::random_array(context_, {1, 5, 6, 2}, DType::kFloat32, 3),
+                weight = testing::random_array(context_, {2, 4, 3, 3}, DType::kFloat32, 4);
     values_of(convolution_forward(context_, convolution, x, weight, {}, DType::kFloat32));
-    values_of(convolution_backward_data(context_, convolution, x, weight, {5, 6}, DType::kFloat32));
+    values_of(convolution_backward_data(context_, convolution, dy, weight, {5, 6}, DType::kFloat32));
     const std::vector<std::string> said = take_remarks(context_);
     ASSERT_EQ(said.size(), 2U);
     for (const std::string& each : said) {

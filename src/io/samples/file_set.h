@@ -316,7 +316,7 @@ class FileSet {
 
   std::pair<Places, SampledPlaces> sample_places(const Part& part);
   SampledPlaces sample_grid() const;
-  std::optional<std::string> elsewhere(const Part& part);
+  double distance_from_grid(const Part& part);
   static std::vector<double> corners_of(const SampledPlaces& samples);
 
   FileSelection selection_;

@@ -282,15 +282,15 @@ FileSet::SampledPlaces FileSet::sample_grid() const {
   return samples;
 }
 
-std::optional<std::string> FileSet::elsewhere(const Part& part) {
-  constexpr double kSame = 1e-2;  // degrees, to which coordinates are packed at times
-  DataFile& file = use(part.file);
-  const auto [latitudes, longitudes] = file.places(*part.variable);
-  if (latitudes == nullptr || longitudes == nullptr) return std::nullopt;
+/// How far the places that a field names in its `coordinates` are from those of the grid's points, in
+/// degrees, as far as three rows show; 0 where it names none.
+double FileSet::distance_from_grid(const Part& part) {
+  const auto [latitudes, longitudes] = use(part.file).places(*part.variable);
   const std::vector dimensions = {dimension(*part.variable, part.axes.latitude),
                                   dimension(*part.variable, part.axes.longitude)};
   for (const FileVariable* const degrees : {latitudes, longitudes}) {
-    if (!names_coordinate(*part.variable, *degrees) || degrees->dimensions != dimensions) return std::nullopt;
+    if (degrees == nullptr || !names_coordinate(*part.variable, *degrees)) return 0;
+    if (degrees->dimensions != dimensions) return 0;
   }
   const SampledPlaces here = sample_places(part).second,
                       there = grid_.geographic ? sample_grid() : sampled_places_.value();
@@ -299,29 +299,48 @@ std::optional<std::string> FileSet::elsewhere(const Part& part) {
     for (const double difference : {here[0][i] - there[0][i], around(here[1][i] - there[1][i], 0)})
       furthest = std::fmax(furthest, std::abs(difference));  // of a point without a place: no number
   }
-  if (furthest < kSame) return std::nullopt;
-  return concat(" names ", latitudes->name, " and ", longitudes->name,
-                " in its coordinates, which are up to ", std::round(furthest * 100) / 100, " degrees from ",
-                grid_.geographic
-                    ? concat("the axes ", dimensions[0], " and ", dimensions[1])
-                    : concat(places_->parts[0].variable->name, " and ", places_->parts[1].variable->name),
-                ", where forcings of place, weights, regions and forecasts have all fields");
+  return furthest;
 }
 
 std::vector<std::string> FileSet::fields_elsewhere() {
+  constexpr double kSame = 1e-2;  // degrees, to which coordinates are packed at times
   const std::lock_guard lock(mutex_);
-  std::map<std::string, std::vector<std::string>> fields;  // by what is said of them
+  struct Pair {
+    double distance;
+    std::string text;
+    std::vector<std::string> fields;
+  };
+  std::map<std::tuple<int, std::string, std::string>, Pair> pairs;  // by file and what fields name in it
   for (const auto& [field, series] : series_) {
     if (series.absent || series.parts.empty() || !series.parts.front().axes.horizontal()) continue;
+    const Part& part = series.parts.front();
     try {
-      if (const auto said = elsewhere(series.parts.front())) fields[*said].push_back(field.name());
+      const auto [latitudes, longitudes] = use(part.file).places(*part.variable);
+      if (latitudes == nullptr || longitudes == nullptr) continue;
+      const auto [pair, is_new] =
+          pairs.try_emplace({part.file, part.variable->text("coordinates"), latitudes->name});
+      if (is_new) {
+        pair->second.distance = distance_from_grid(part);
+        pair->second.text = concat(latitudes->name, " and ", longitudes->name);
+      }
+      pair->second.fields.push_back(field.name());
     } catch (const DataError&) {
       // Places that cannot be read say nothing.
     }
   }
+  const std::string taken =
+      grid_.geographic ? "latitudes and longitudes along their axes"
+      : places_        ? concat(places_->parts[0].variable->name, " and ", places_->parts[1].variable->name)
+                       : "";
   std::vector<std::string> sentences;
-  for (const auto& [said, names] : fields)
-    sentences.push_back(concat(first_and_more(names.front(), std::ssize(names) - 1, "field"), said));
+  for (const auto& [key, pair] : pairs) {
+    if (pair.distance < kSame) continue;
+    sentences.push_back(concat(pair.text, ", the coordinates of ",
+                               first_and_more(pair.fields.front(), std::ssize(pair.fields) - 1, "field"),
+                               ", are up to ", std::round(pair.distance * 100) / 100, " degrees from ", taken,
+                               ", at which all fields are taken to lie, by forcings of place, weights, "
+                               "regions and in forecasts"));
+  }
   return sentences;
 }
 
