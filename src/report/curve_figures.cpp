@@ -96,19 +96,39 @@ std::string units_of(const std::vector<RunRecord>& runs, const std::string& vari
   return "";
 }
 
-void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
+/// What validations say of a run in one measure.
+Plot plot_of_measure(const std::string& measure) {
   Plot plot{"", "step", "", {}};
-  std::size_t colour = 0;
-  std::string measure, remark;
-  for (const RunRecord& run : runs) {
+  plot.title = measure.empty() ? "Skill at the first lead" : measure == "psnr" ? "PSNR" : "Mean Dice";
+  plot.y_label = measure.empty() ? "1 - RMSE / reference" : measure == "psnr" ? "dB" : "Dice";
+  plot.marks = measure.empty();
+  return plot;
+}
+
+std::string meaning_of(const std::string& measure) {
+  return measure.empty()
+             ? "Skill of validations: 0 is as good as persistence (or climatology, where that is known "
+               "and better), 1 is perfect."
+             : "Scores of validations.";
+}
+
+/// Of one run all variables in one plot, of several runs a plot for each, in which colours tell runs apart.
+void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
+  const bool several = runs.size() > 1;
+  std::map<std::pair<std::string, std::string>, Plot> plots;  // by measure, and variable of several runs
+  std::string remark;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunRecord& run = runs[i];
     if (run.valid.empty()) continue;
     const Json& last = run.valid.back().at("metrics");
     if (last.empty()) continue;
-    measure = measure_of_images(*last.begin());
+    const std::string measure = measure_of_images(*last.begin());
     const ShownVariables shown = shown_variables(last);
     if (remark.empty()) remark = shown.remark("metrics.jsonl");
     for (const std::string& variable : shown.names) {
-      Series series{label_of(runs, run, variable), {}, {}, colour++, false};
+      Plot& plot =
+          plots.try_emplace({measure, several ? variable : ""}, plot_of_measure(measure)).first->second;
+      Series series{several ? run.name : variable, {}, {}, several ? i : plot.series.size(), false};
       for (const Json& line : run.valid) {
         const auto scores = line.at("metrics").find(variable);
         if (scores == line.at("metrics").end()) continue;
@@ -118,16 +138,16 @@ void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
       plot.series.push_back(series);
     }
   }
-  if (plot.series.empty()) return;
-  plot.title = measure.empty() ? "Skill at the first lead" : measure == "psnr" ? "PSNR" : "Mean Dice";
-  plot.y_label = measure.empty() ? "1 - RMSE / reference" : measure == "psnr" ? "dB" : "Dice";
-  plot.marks = measure.empty();
-  const char* const meaning =
-      measure.empty()
-          ? "Skill of validations: 0 is as good as persistence (or climatology, where that is known "
-            "and better), 1 is perfect."
-          : "Scores of validations.";
-  figures.push_back({"fig-skill", svg_of(plot), meaning + remark});
+  for (auto& [key, plot] : plots) {
+    const auto& [measure, variable] = key;
+    if (several) {
+      plot.title = concat(variable, ": ", plot.title);
+      plot.width = 320;
+      plot.height = 240;
+    }
+    figures.push_back(
+        {several ? "fig-skill-" + variable : "fig-skill", svg_of(plot), meaning_of(measure) + remark});
+  }
 }
 
 void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
@@ -170,15 +190,14 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
   }
 }
 
-/// Skill by level, of each variable that has some.
+/// Skill by level, of each variable that has some, in plots as add_skill() has them.
 void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
-  Plot plot{"Skill by level", "level", "1 - RMSE / reference", {}};
-  plot.turned = plot.downwards = true;
-  std::size_t colour = 0;
-  for (const RunRecord& run : runs) {
-    if (run.valid.empty()) continue;
+  const bool several = runs.size() > 1;
+  std::map<std::string, Plot> plots;  // by variable of several runs
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].valid.empty()) continue;
     std::map<std::string, std::vector<std::pair<double, double>>> groups;
-    for (const auto& [name, scores] : run.valid.back().at("metrics").items()) {
+    for (const auto& [name, scores] : runs[i].valid.back().at("metrics").items()) {
       const std::string variable = without_level(name);
       if (variable != name)
         groups[variable].emplace_back(std::strtod(name.c_str() + variable.size() + 1, nullptr),
@@ -187,7 +206,8 @@ void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
     for (auto& [variable, levels] : groups) {
       if (levels.size() < 2) continue;
       std::ranges::sort(levels);
-      Series series{label_of(runs, run, variable), {}, {}, colour++, false};
+      Plot& plot = plots[several ? variable : ""];
+      Series series{several ? runs[i].name : variable, {}, {}, several ? i : plot.series.size(), false};
       for (const auto& [level, skill] : levels) {
         series.x.push_back(level);
         series.y.push_back(skill);
@@ -195,9 +215,18 @@ void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
       plot.series.push_back(series);
     }
   }
-  if (plot.series.empty()) return;
-  figures.push_back(
-      {"fig-levels", svg_of(plot), "Skill of the last validation by level, at the first lead."});
+  for (auto& [variable, plot] : plots) {
+    plot.title = several ? concat(variable, ": skill by level") : "Skill by level";
+    plot.x_label = "level";
+    plot.y_label = "1 - RMSE / reference";
+    plot.turned = plot.downwards = true;
+    if (several) {
+      plot.width = 320;
+      plot.height = 240;
+    }
+    figures.push_back({several ? "fig-levels-" + variable : "fig-levels", svg_of(plot),
+                       "Skill of the last validation by level, at the first lead."});
+  }
 }
 
 /// The last validation of each run as a table of its own, so that none crowds out those behind it.
@@ -261,7 +290,7 @@ std::string row_of(const std::vector<std::string>& pictures) {
 std::string ShownVariables::remark(const std::string& where) const {
   std::string text;
   if (levels)
-    text += concat(" Of a variable on several levels that nearest to 500 is shown; ", where, " has all.");
+    text += concat(" Of a variable on several levels the one nearest to 500 is shown; ", where, " has all.");
   if (more > 0)
     text += concat(" ", where, " has ", counted(static_cast<std::int64_t>(more), "more variable"), ".");
   return text;

@@ -53,6 +53,7 @@ double peak_of_validations(const RunRecord& run, const std::string& variable) {
 
 std::string scores_of(const RunRecord& run, const ExamplePlane& plane) {
   const double rmse = rmse_of(plane.predicted, plane.truth);
+  if (std::isnan(rmse)) return "There is no truth at any point of what is shown";
   std::string text = concat("RMSE of what is shown ", with_unit(short_number(rmse), plane.units));
   if (plane.input.empty()) return text;
   double peak = peak_of_validations(run, plane.name);
@@ -128,13 +129,13 @@ void add_rows(const Examples& examples, const std::string& suffix, Figures& figu
     const auto found = std::ranges::find(examples.targets, plane.name);
     if (found == examples.targets.end()) continue;
     const std::vector<double>& rmse =
-        examples.rmse_by_row[static_cast<std::size_t>(found - examples.targets.begin())];
+        examples.rmse_by_row.at(static_cast<std::size_t>(found - examples.targets.begin()));
     double sum = 0, count = 0;
     for (const double value : rmse) {
       if (std::isfinite(value)) sum += value, ++count;
     }
     Series series{plane.name, {}, {}, colour++, false};
-    for (std::size_t row = 0; row < rmse.size(); ++row) {
+    for (std::size_t row = 0; row < std::min(rmse.size(), examples.grid.rows.size()); ++row) {
       series.x.push_back(examples.grid.rows[row]);
       series.y.push_back(rmse[row] / (sum / count));
     }
@@ -266,7 +267,7 @@ std::string spectra_of_examples(const Examples& examples, Spectra& spectra) {
 void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figures) {
   const Json of_scores =
       run.scores.is_object() ? run.scores.value("spectra", Json::object()) : Json::object();
-  Spectra spectra{run.examples && !run.examples->grid.geographic ? kAlongRows : kZonal};
+  Spectra spectra{run.examples && !run.examples->grid.periodic ? kAlongRows : kZonal};
   std::string caption = spectra_of_scores(run, of_scores, spectra);
   if (spectra.plots.empty() && run.examples && run.examples->classes == 0) {
     spectra.missing.clear();
@@ -296,8 +297,10 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
     plot.height = 240;
     std::size_t colour = 0;
     for (const char* measure : {"rmse", "persistence_rmse"}) {
-      if (all.contains(measure))
-        plot.series.push_back({measure, leads, numbers_of(all.at(measure)), colour++, colour > 1});
+      if (!all.contains(measure)) continue;
+      std::vector<double> values = numbers_of(all.at(measure));
+      values.resize(leads.size(), std::nan(""));
+      plot.series.push_back({measure, leads, std::move(values), colour++, colour > 1});
     }
     plots.push_back(svg_of(plot));
   }

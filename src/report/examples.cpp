@@ -196,7 +196,12 @@ void ExampleCollector::bring_to_units(std::size_t channel, ExamplePlane& plane) 
       box.begin[0] += slice_in_tile_;
       box.extent[0] = 1;
     }
-    input = WindowReader(data, true).field(field, tile.image, box);
+    try {
+      input = WindowReader(data, true).field(field, tile.image, box);
+    } catch (const DataError&) {  // whoever trains on it says so; a picture ends no run
+      input.assign(plane.truth.size(), std::nan(""));
+      plane.truth.assign(plane.truth.size(), static_cast<float>(kMissing));
+    }
     plane.input.assign(input.begin(), input.end());
   }
   const double scale = increment ? statistics.increment_deviation : statistics.deviation;

@@ -123,10 +123,9 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const s
         concat(variable.name, places, ", ", short_number(hours[static_cast<std::size_t>(lead)]), " h");
     pictures.push_back(svg_of_map(grid, values, *colours, title, variable.text("units"), 300));
   }
-  return {
-      "fig-forecast-" + variable.name, row_of(pictures),
-      concat(variable.name, places, ": the forecast ", first_start(file), " at the leads above, in hours.",
-             others ? " Others than this stand in the file." : "", more)};
+  return {"fig-forecast-" + variable.name, row_of(pictures),
+          concat(variable.name, places, ": the forecast ", first_start(file),
+                 " at the leads above, in hours.", others ? " The file has further levels." : "", more)};
 }
 
 }  // namespace

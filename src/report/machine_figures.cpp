@@ -97,8 +97,8 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
     }
     std::vector<BarPart> parts = {{"steps", steps}, {"validations", validation}};
     if (run.over())
-      parts.push_back({"opening, saves, the rest", std::max(0.0, number_at(run.summary, "seconds", 0) -
-                                                                     parts[0].value - parts[1].value)});
+      parts.push_back({"opening, saves, rest", std::max(0.0, number_at(run.summary, "seconds", 0) -
+                                                                 parts[0].value - parts[1].value)});
     run_bars.rows.push_back({run.name, parts});
   }
   figures.push_back({"fig-run", svg_of(run_bars),

@@ -61,7 +61,7 @@ void for_each_coast(const Projection& projection,
 /// A width in which a picture is at most twice as high as `width`, and true to scale.
 double fitted_width(const Projection& projection, double width);
 
-/// A plane in colours, so many pixels wide; without geography a pixel or more for each point.
+/// A plane in colours, so many pixels wide.
 Raster raster_of(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
                  std::int64_t width, bool coasts);
 /// Pictures of one height beside each other, two white pixels apart.

@@ -62,26 +62,32 @@ void add_line(RunRecord& run, const Json& line) {
   }
 }
 
+constexpr const char* kStopped = "stopped early ";
+
 /// The last line of a log.txt behind its time, less those of the report that a run writes behind its end.
 std::string last_word(const std::string& path) {
   constexpr std::streamoff kMost = 1 << 16;
   if (!is_there(path)) return "";
   std::ifstream file(path, std::ios::ate);
   file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
-  std::string last;
+  std::string last, stopped;
   for (std::string line; std::getline(file, line);) {
     const std::size_t blank = line.find(' ');
     if (blank == std::string::npos) continue;
     line.erase(0, blank + 1);
-    if (!line.starts_with("report: ") && !line.starts_with("warning: report.html ")) last = line;
+    if (line.starts_with("report: ") || line.starts_with("warning: report.html ")) continue;
+    last = line;
+    if (line.starts_with(kStopped)) stopped = line;
+    if (line.starts_with("resumed from ")) stopped.clear();
   }
-  return last;
+  // A start that was refused leaves a run that was stopped as it is.
+  return stopped.empty() ? last : stopped;
 }
 
 void take_end(RunRecord& run, const std::string& log) {
   const std::string last = last_word(log), mark = "error: ";
   if (last.starts_with(mark)) run.error = last.substr(mark.size());
-  if (last.starts_with("stopped early ")) run.stopped = last;
+  if (last.starts_with(kStopped)) run.stopped = last;
 }
 
 /// The scores of evaluate's NetCDF by the names that its JSON has.

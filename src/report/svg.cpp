@@ -6,7 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <map>
+#include <set>
+#include <utility>
 
+#include "base/error.h"
+#include "base/printable.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "report/colours.h"
@@ -14,8 +19,10 @@
 namespace jigsaw::inline report {
 
 std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
+  std::string result, blank(text);
+  std::ranges::replace_if(
+      blank, [](unsigned char c) { return c < 0x20; }, ' ');
+  for (const char c : printable(blank)) {
     switch (c) {
       case '&':
         result += "&amp;";
@@ -33,7 +40,7 @@ std::string escaped(std::string_view text) {
         result += "&#39;";
         break;
       default:
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        result += c;
     }
   }
   return result;
@@ -78,22 +85,43 @@ std::string shortened(const std::string& text, std::size_t most) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) begins.push_back(i);
   }
+  most = std::max<std::size_t>(most, 3);
   if (begins.size() <= most) return text;
-  const std::size_t kept = std::max<std::size_t>(most, 3) - 1, first = kept / 2, last = kept - first;
+  const std::size_t kept = most - 1, first = kept / 2, last = kept - first;
   return text.substr(0, begins[first]) + "…" + text.substr(begins[begins.size() - last]);
 }
 
-std::string common_folders(const std::vector<std::string>& names) {
+namespace {
+
+/// What all names of a list have in front, up to a separator; "" where there are less than two.
+std::string common_begin(const std::vector<std::string>& names) {
   if (names.size() < 2) return "";
   std::size_t common = names[0].size();
-  for (const std::string& name : names)
-    common = static_cast<std::size_t>(std::mismatch(names[0].begin(),
-                                                    names[0].begin() + static_cast<std::ptrdiff_t>(common),
-                                                    name.begin(), name.end())
-                                          .first -
+  for (const std::string& name : names) {
+    const auto end = names[0].begin() + static_cast<std::ptrdiff_t>(common);
+    common = static_cast<std::size_t>(std::mismatch(names[0].begin(), end, name.begin(), name.end()).first -
                                       names[0].begin());
-  const std::size_t slash = common == 0 ? std::string::npos : names[0].rfind('/', common - 1);
-  return slash == std::string::npos ? "" : names[0].substr(0, slash + 1);
+  }
+  const std::size_t separator = common == 0 ? std::string::npos : names[0].find_last_of("/,= :", common - 1);
+  return separator == std::string::npos ? "" : names[0].substr(0, separator + 1);
+}
+
+}  // namespace
+
+std::vector<std::string> short_names(std::vector<std::string> names, std::size_t most) {
+  const std::size_t begin = common_begin(names).size();
+  std::map<std::string, std::set<std::string>> whole;  // by what is shown of them
+  for (std::string& name : names) {
+    name.erase(0, begin);
+    whole[shortened(name, most)].insert(name);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string shown = shortened(names[i], most), number = concat(i + 1, " ");
+    names[i] = whole.at(shown).size() == 1
+                   ? shown
+                   : number + shortened(names[i], most - std::min(most, number.size()));
+  }
+  return names;
 }
 
 Svg::Svg(double width, double height, const std::string& title) {
@@ -233,24 +261,20 @@ class Legend {
   Legend(const std::vector<Series>& series, double width) {
     if (series.size() < 2) return;
     for (const Series& each : series) labels_.push_back(each.label);
-    const std::string folders = common_folders(labels_);
+    labels_ = short_names(std::move(labels_), static_cast<std::size_t>((width - kLine) / kLetter));
     int longest = 1;
-    for (std::string& label : labels_) {
-      label.erase(0, folders.size());
-      longest = std::max(longest, columns_of(label));
-    }
+    for (const std::string& label : labels_) longest = std::max(longest, columns_of(label));
     across_ = static_cast<std::size_t>(std::clamp(width / (kLine + kLetter * longest), 1.0, 4.0));
     each_ = width / static_cast<double>(across_);
   }
 
   double height() const { return kRow * static_cast<double>((labels_.size() + across_ - 1) / across_); }
   void draw(const std::vector<Series>& series, double left, double top, Svg& svg) const {
-    const auto most = static_cast<std::size_t>((each_ - kLine) / kLetter);
     for (std::size_t i = 0; i < labels_.size(); ++i) {
       const double x = left + each_ * static_cast<double>(i % across_),
                    y = top + kRow * static_cast<double>(i / across_);
       svg.line(x, y - 4, x + 18, y - 4, hex_of(category_colour(series[i].colour)), 2, dashes_of(series[i]));
-      svg.text(x + 22, y, shortened(labels_[i], most), "start", 10);
+      svg.text(x + 22, y, labels_[i], "start", 10);
     }
   }
 
@@ -275,6 +299,7 @@ class PlotPicture {
            plot.downwards ? bottom_ : top()),
         svg_(plot.width, height_, plot.title) {
     for (const Series& series : plot.series) {
+      require(series.x.size() == series.y.size(), "the points of a line have two coordinates");
       for (std::size_t i = 0; i < series.x.size(); ++i) {
         if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) continue;
         x_.include(plot.turned ? series.y[i] : series.x[i]);
@@ -295,7 +320,7 @@ class PlotPicture {
   }
 
  private:
-  static constexpr double kLeft = 64;
+  static constexpr double kLeft = 76;
 
   double top() const { return 26 + legend_.height(); }
 
@@ -390,11 +415,8 @@ std::string svg_of(const Bars& bars) {
   std::vector<std::string> labels, names;
   int longest = 4;
   for (const auto& row : bars.rows) names.push_back(row.first);
-  const std::string folders = common_folders(names);
-  for (std::string& name : names) {
-    name = shortened(name.substr(folders.size()), kMostLetters);
-    longest = std::max(longest, columns_of(name));
-  }
+  names = short_names(std::move(names), kMostLetters);
+  for (const std::string& name : names) longest = std::max(longest, columns_of(name));
   for (const auto& [name, parts] : bars.rows) {
     double sum = 0;
     for (const BarPart& part : parts) {

@@ -7,7 +7,7 @@
 namespace jigsaw::inline report {
 
 /// The text with what HTML and SVG give a meaning (& < > " ') written as entities; control characters as
-/// blanks.
+/// blanks, and bytes that are no UTF-8 as printable() has them.
 std::string escaped(std::string_view text);
 
 /// A number for coordinates: at most two digits behind the point.
@@ -17,11 +17,12 @@ std::string short_number(double value);
 
 /// Marks of an axis for people, with as many digits as their distance needs.
 std::vector<std::string> mark_labels(const std::vector<double>& marks);
-/// At most so many code points of a UTF-8 text, "…" in place of its middle: names of runs differ at their
-/// ends.
+/// At most so many code points of a UTF-8 text, "…" in place of its middle.
 std::string shortened(const std::string& text, std::size_t most);
-/// The folders that all names of a list have in front, "runs/rates/"; "" where there are less than two names.
-std::string common_folders(const std::vector<std::string>& names);
+/// Names of a list, each of at most so many code points, and all different where the names are: without what
+/// all have in front up to a separator, shortened, and behind their number in the list where that makes some
+/// alike.
+std::vector<std::string> short_names(std::vector<std::string> names, std::size_t most);
 
 /// An inline SVG picture put together piece by piece. Texts are escaped; y grows downwards.
 class Svg {

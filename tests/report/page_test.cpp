@@ -240,7 +240,8 @@ TEST(ReportPage, OfARunThatWasStopped) {
   log << "2026-01-01T00:00:01Z stopped early at step 3 with a checkpoint; start again\n" << std::flush;
   for (const char* behind :
        {"", "2026-01-01T00:00:02Z report: first/report.html\n",
-        "2026-01-01T00:00:02Z warning: report.html cannot be written: so; the run goes on\n"}) {
+        "2026-01-01T00:00:02Z warning: report.html cannot be written: so; the run goes on\n",
+        "2026-01-01T00:00:03Z data: 4 samples\n2026-01-01T00:00:03Z error: a start that is refused\n"}) {
     log << behind << std::flush;
     const std::string page = report_page({{run.path}, "", "", ""});
     EXPECT_NE(page.find("first was stopped early at step 3 with a checkpoint; start again.<"),
@@ -252,6 +253,8 @@ TEST(ReportPage, OfARunThatWasStopped) {
   const std::string after = report_page({{run.path}, "", "", ""});
   EXPECT_EQ(after.find("was stopped"), std::string::npos);
   EXPECT_NE(after.find("first has not ended"), std::string::npos);
+  log << "2026-01-01T00:02:00Z error: a loss is not finite\n" << std::flush;
+  EXPECT_NE(report_page({{run.path}, "", "", ""}).find("ended with an error: a loss"), std::string::npos);
 }
 
 /// Beside a run they keep no report from being written; whoever names them is told.
@@ -279,7 +282,7 @@ TEST(ReportPage, StepsThatAreNotLoggedTakeTimeToo) {
   put_text(run.path + "/summary.json", summary.dump());
   const std::string page = report_page({{run.path}, "", "", ""});
   EXPECT_NE(page.find("first: steps 1.75 s"), std::string::npos);
-  EXPECT_NE(page.find("first: opening, saves, the rest 2.25 s"), std::string::npos);
+  EXPECT_NE(page.find("first: opening, saves, rest 2.25 s"), std::string::npos);
   EXPECT_NE(page.find("(log_every) count as those that it holds behind them."), std::string::npos);
 }
 
@@ -315,7 +318,7 @@ TEST(ReportPage, TotalsOfALastStartAreNotThoseOfTheRun) {
   EXPECT_NE(page.find("<td>0:04 since step 3</td>"), std::string::npos);
   EXPECT_NE(page.find("What each rank sent, by collective. Since step 3, where its last start began."),
             std::string::npos);
-  for (const char* part : {"steps 0.5 s", "validations 0.3 s", "opening, saves, the rest 3.2 s"})
+  for (const char* part : {"steps 0.5 s", "validations 0.3 s", "opening, saves, rest 3.2 s"})
     EXPECT_NE(page.find(concat("first: ", part)), std::string::npos) << part;
   // Both have one name, and go by their paths.
   const std::string both = report_page({{whole.path, run.path}, "", "", ""});
@@ -369,6 +372,7 @@ TEST(ReportPage, PutsRunsOverEachOther) {
                 .find(concat("<h1>Runs ", first.path, ", ", second.path, "</h1>")),
             std::string::npos);
   EXPECT_EQ(count_of(page, "<figure id=\"fig-mesh-field-"), 2);
+  EXPECT_NE(page.find("<figure id=\"fig-skill-t2m\">"), std::string::npos) << "a plot for each variable";
 }
 
 TEST(ReportPage, TakesTheScoresOfEvaluate) {
@@ -390,6 +394,12 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   EXPECT_EQ(page.find("<title>sst</title>"), std::string::npos) << "a plot of nothing";
   EXPECT_NE(page.find("There are none of what has missing points in every row: sst."), std::string::npos);
   EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos);
+  Json short_of_leads = scores;
+  short_of_leads["scores"]["t2m"]["all"]["rmse"] = {1.0};
+  put_text(run.path + "/scores.json", short_of_leads.dump());
+  EXPECT_NE(
+      report_page({{run.path}, "", "", ""}).find("data-label=\"rmse\" data-points=\"2\" data-last=\"nan\""),
+      std::string::npos);
   put_text(run.path + "/scores.json", "{\"scores\":{}}");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
 }
@@ -414,7 +424,7 @@ TEST(ReportPage, ShowsEveryVariableOfScoresOnManyLevels) {
     EXPECT_EQ(count_of(plots, concat("<title>", variable, "</title>")), 2) << variable;
   EXPECT_EQ(count_of(plots, "<title>t2m</title>"), 1);
   EXPECT_EQ(count_of(plots, "_850"), 0);
-  EXPECT_EQ(count_of(plots, "that nearest to 500 is shown; " + run.path + "/scores.json has all."), 2);
+  EXPECT_EQ(count_of(plots, "the one nearest to 500 is shown; " + run.path + "/scores.json has all."), 2);
 }
 
 /// A tile is scored in part: its spectra are those of what has a truth. Beside rows without one there are
@@ -495,7 +505,7 @@ TEST(ReportPage, ForecastsSayTheirLevelStartAndLead) {
   const std::string page = report_page({{run.path}, "", "", path});
   EXPECT_NE(page.find(">a, level 500 hPa, 12 h</text>"), std::string::npos);
   EXPECT_NE(page.find("a, level 500 hPa: the forecast from 2021-02-01"), std::string::npos);
-  EXPECT_NE(page.find("Others than this stand in the file."), std::string::npos);
+  EXPECT_NE(page.find("The file has further levels."), std::string::npos);
   EXPECT_EQ(page.find("fig-forecast-e"), std::string::npos);
   EXPECT_NE(page.find(path + " has 1 more variable."), std::string::npos);
   EXPECT_NE(testing::error_of<DataError>([&] {

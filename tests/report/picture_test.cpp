@@ -296,8 +296,11 @@ TEST(Svg, APlotOfManyLinesGrowsByTheirNames) {
 /// In the middle, behind the folders that all have: what differs is there.
 TEST(Svg, NamesOfLinesAreToldApart) {
   const std::string svg = svg_of(plot_of(20));
-  EXPECT_NE(svg.find(">a_long_name_of_a_run_that_goes…o_19_and_even_further: training<"), std::string::npos)
-      << svg;
+  std::set<std::string> names;
+  for (std::size_t at = svg.find("font-size=\"10\">"); at != std::string::npos;
+       at = svg.find("font-size=\"10\">", at + 1))
+    names.insert(svg.substr(at, svg.find("</text>", at) - at));
+  EXPECT_EQ(names.size(), 20U) << svg;
   std::set<std::string> strokes;
   for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1)) {
     const std::size_t begin = svg.find(" stroke=\"", at);
@@ -315,9 +318,13 @@ TEST(Svg, TextsAreCutBetweenCodePoints) {
   EXPECT_EQ(shortened("Größe der Übertragung", 30), "Größe der Übertragung");
   EXPECT_EQ(shortened("ääääääää", 5), "ää…ää");
   EXPECT_EQ(shortened("0123456789", 4), "0…89");
-  EXPECT_EQ(common_folders({"runs/a/x", "runs/a/y", "runs/a"}), "runs/");
-  EXPECT_EQ(common_folders({"x", "y"}), "");
-  EXPECT_EQ(common_folders({"runs/x"}), "");
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(short_names({"runs/a/x", "runs/a/y", "runs/a"}, 9), (Names{"a/x", "a/y", "a"}));
+  EXPECT_EQ(short_names({"x", "y"}, 9), (Names{"x", "y"}));
+  EXPECT_EQ(short_names({"runs/x"}, 9), (Names{"runs/x"}));
+  EXPECT_EQ(short_names({"rate=0.1,seed=1", "rate=0.2,seed=1"}, 10), (Names{"0.1,seed=1", "0.2,seed=1"}));
+  EXPECT_EQ(short_names({"rate=0.1,seed=1", "rate=0.2,seed=1"}, 5), (Names{"1 0…1", "2 0…1"}));
+  EXPECT_EQ(short_names({"same", "same"}, 9), (Names{"same", "same"}));
   const Bars bars{"b", "ms", {{"ein_sehr_länglicher_Name_eines_Laufs rank 7", {{"p", 1}}}}};
   EXPECT_NE(svg_of(bars).find(">ein_sehr_län…_Laufs rank 7<"), std::string::npos) << svg_of(bars);
 }

@@ -59,6 +59,8 @@ void let_threads_share_doorbells() {
 #endif
 }
 
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+
 bool has_launcher() {
   for (const char* variable : {"PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"}) {
     if (std::getenv(variable) != nullptr) return true;
@@ -88,7 +90,6 @@ class OtherVariable {
 /// What Open MPI till 4 is told, while it is initialised, of a process that no launcher started: that it has
 /// a folder to itself, and needs no daemon.
 class AloneInOpenMpi {
-#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
  public:
   AloneInOpenMpi() {
     constexpr const char* kIsolated = "OMPI_MCA_ess_singleton_isolated";
@@ -102,8 +103,13 @@ class AloneInOpenMpi {
  private:
   std::optional<OwnMpiFolder> own_;
   std::optional<OtherVariable> folder_, isolated_;
-#endif
 };
+
+#else
+
+class AloneInOpenMpi {};
+
+#endif
 
 /// What MPI allows of threads.
 int initialize() {

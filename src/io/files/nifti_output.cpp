@@ -75,6 +75,7 @@ NiftiOutput::NiftiOutput(std::string path, bool compressed, const OutputImage& i
   } catch (const FileError& error) {
     throw DataError(error.what());
   }
+  errno = 0;
   file_.open(raw_, std::ios::binary | std::ios::in | std::ios::out);
   const std::string bytes = header(image, description);
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -91,7 +92,8 @@ NiftiOutput::~NiftiOutput() {
 }
 
 void NiftiOutput::refuse_to_write() const {
-  throw DataError(concat(path_, " cannot be written: ", why_unwritable(path_, errno != 0 ? std::strerror(errno) : "writing fails")));
+  throw DataError(concat(path_, " cannot be written: ",
+                         why_unwritable(path_, errno != 0 ? std::strerror(errno) : "writing fails")));
 }
 
 void NiftiOutput::refuse(const std::string& why) const {
@@ -200,6 +202,7 @@ void NiftiOutput::write(std::size_t, const Box& given, std::span<const float> va
 }
 
 void NiftiOutput::compress() const {
+  errno = 0;
   std::ifstream from(raw_, std::ios::binary);
   gzFile to = gzopen(path_.c_str(), "wb6");
   std::vector<char> bytes(kCompressedAtOnce);
