@@ -43,8 +43,8 @@ ExitCode import_parameters(const std::string& input, const std::string& output) 
   return ExitCode::kDone;
 }
 
-/// Prints what checkpoints and data files hold. @throws CheckpointError  behind them all, of the first that is
-/// damaged.
+/// Prints what checkpoints and data files hold. @throws CheckpointError  behind them all, of the first that
+/// is damaged.
 ExitCode inspect_files(const std::vector<std::string>& paths) {
   std::string damage;
   for (const std::string& path : paths) {
