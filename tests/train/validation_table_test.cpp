@@ -88,7 +88,7 @@ TEST(ValidationTable, StaysReadableWithSixtyNineChannels) {
   for (const std::string& line : lines) EXPECT_LE(columns_of(line), 80) << line;
   const std::string all = join(lines, "\n");
   EXPECT_NE(all.find("  z            52 "), std::string::npos) << all;  // 13 levels, 4 leads
-  EXPECT_NE(all.find("  worst        lead       RMSE   change"), std::string::npos) << all;
+  EXPECT_NE(all.find("  worst      lead       RMSE   change"), std::string::npos) << all;
   EXPECT_NE(all.find("\n  t2m [K]    24 h          9"), std::string::npos) << all;
   EXPECT_NE(all.find("all 276 rows stand in metrics.jsonl"), std::string::npos) << all;
   EXPECT_TRUE(lines[lines.size() - 2].starts_with("  q_300       6 h       0.01")) << all;

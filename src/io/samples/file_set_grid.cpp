@@ -337,7 +337,7 @@ std::vector<std::string> FileSet::fields_elsewhere() {
     if (pair.distance < kSame) continue;
     sentences.push_back(concat(pair.text, ", the coordinates of ",
                                first_and_more(pair.fields.front(), std::ssize(pair.fields) - 1, "field"),
-                               ", are up to ", std::round(pair.distance * 100) / 100, " degrees from ", taken,
+                               ", are up to ", std::round(pair.distance * 100) / 100, "° from ", taken,
                                ", at which all fields are taken to lie, by forcings of place, weights, "
                                "regions and in forecasts"));
   }

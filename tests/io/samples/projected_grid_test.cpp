@@ -444,7 +444,7 @@ TEST(ProjectedGrid, AFieldLiesWhereItsCoordinatesSay) {
     const std::vector<std::string> said = files.fields_elsewhere();
     ASSERT_EQ(said.size(), 1U);
     EXPECT_TRUE(
-        said[0].starts_with("ULAT and ULON, the coordinates of u, are up to 0.5 degrees from TLAT and TLON, "
+        said[0].starts_with("ULAT and ULON, the coordinates of u, are up to 0.5° from TLAT and TLON, "
                             "at which all fields are taken to lie"))
         << said[0];
     EXPECT_EQ(files.read_degrees(Box::whole({kRows, kColumns})).latitude[0], 50)
@@ -464,7 +464,7 @@ TEST(ProjectedGrid, AxesThatFieldsContradictAreTold) {
     ASSERT_EQ(said.size(), bend > 0 ? 1U : 0U);
     if (said.empty()) continue;
     EXPECT_TRUE(
-        said[0].starts_with("TLAT and TLON, the coordinates of a and 1 more field, are up to 0.25 degrees "
+        said[0].starts_with("TLAT and TLON, the coordinates of a and 1 more field, are up to 0.25° "
                             "from latitudes and longitudes along their axes, "))
         << said[0];
   }
