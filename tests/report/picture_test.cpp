@@ -250,10 +250,10 @@ TEST(Svg, TicksAreRoundAndTextsEscaped) {
 /// Two points of a line stand where the axes say.
 TEST(Svg, APlotsLineGoesWhereItsNumbersSay) {
   Plot plot{"t", "x", "y", {{"loss", {0, 10}, {1, 3}, 0, false}}};
-  plot.width = 176;   // 64 on the left, 12 on the right
+  plot.width = 188;   // 76 on the left, 12 on the right
   plot.height = 168;  // 26 above, 42 below
   const std::string svg = svg_of(plot);
-  EXPECT_NE(svg.find("data-label=\"loss\" data-points=\"2\" data-last=\"3\" points=\"64,126 164,26\""),
+  EXPECT_NE(svg.find("data-label=\"loss\" data-points=\"2\" data-last=\"3\" points=\"76,126 176,26\""),
             std::string::npos)
       << svg;
 }
@@ -285,7 +285,7 @@ TEST(Svg, APlotOfManyLinesGrowsByTheirNames) {
   const auto height = [](const std::string& svg) { return numbers_at(svg, "<svg", "height").at(0); };
   const std::string one = svg_of(plot_of(1)), many = svg_of(plot_of(20));
   EXPECT_EQ(height(many), height(one) + 20 * 14);
-  const std::size_t at = many.find(" points=\"64,");
+  const std::size_t at = many.find(" points=\"76,");
   ASSERT_NE(at, std::string::npos);
   const char* text = many.c_str() + at + 12;
   const double first = std::strtod(text, nullptr),
@@ -333,9 +333,9 @@ TEST(Svg, TextsAreCutBetweenCodePoints) {
 TEST(Svg, AnAxisMayGrowDownwards) {
   Plot plot{"t", "level", "y", {{"l", {100, 1000}, {1, 2}, 0, false}}};
   plot.turned = plot.downwards = true;
-  plot.width = 176;
+  plot.width = 188;
   plot.height = 168;
-  EXPECT_NE(svg_of(plot).find(" points=\"64,26 164,126\""), std::string::npos) << svg_of(plot);
+  EXPECT_NE(svg_of(plot).find(" points=\"76,26 176,126\""), std::string::npos) << svg_of(plot);
   EXPECT_EQ(svg_of(plot).find(">-"), std::string::npos);
 }
 
