@@ -25,6 +25,7 @@ shares=(
   "address,undefined|layers|mesh_equality_test"
   "address,undefined|train|run_directory_test any_mesh_test"
   "address,undefined|predict estimate sweep|predict_files_test scores_test estimate_test sweep_unit_test"
+  "address,undefined|report|report_room_test"
 )
 
 folder='' seconds=180 share=''
