@@ -57,8 +57,9 @@ std::string field_picture(const Json& placement) {
           "Which rank holds what of the field");
   svg.text(0, 14, concat("field of ", times(space), " points"), "start", 12);
   for (std::size_t k = 0; k < layers.size(); ++k) {
+    const std::size_t line = k / across;
     const double x0 = 4 + (width + kApart) * static_cast<double>(k % across),
-                 y0 = 24 + (height + kApart) * static_cast<double>(k / across);
+                 y0 = 24 + (height + kApart) * static_cast<double>(line);
     int rank = 0;
     for (const Json& box : placement.at("field")) {
       const int number = rank++;

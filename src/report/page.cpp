@@ -70,7 +70,7 @@ std::string text_at(const Json& json, const std::vector<std::string>& path) {
 std::string ranks_of(const RunRecord& run) {
   if (run.over() && run.summary.contains("ranks") && run.summary.at("ranks").is_array())
     return concat(run.summary.at("ranks").size());
-  if (const std::string placed = text_at(run.placement, {"ranks"}); placed != "-") return placed;
+  if (std::string placed = text_at(run.placement, {"ranks"}); placed != "-") return placed;
   const Json mesh = run.config.is_object() ? run.config.value("mesh", Json()) : Json();
   if (!mesh.is_object()) return "-";
   double ranks = number_at(mesh, "data", 1) * number_at(mesh, "tensor", 1);

@@ -268,11 +268,15 @@ class Legend {
     each_ = width / static_cast<double>(across_);
   }
 
-  double height() const { return kRow * static_cast<double>((labels_.size() + across_ - 1) / across_); }
+  double height() const {
+    const std::size_t rows = (labels_.size() + across_ - 1) / across_;
+    return kRow * static_cast<double>(rows);
+  }
   void draw(const std::vector<Series>& series, double left, double top, Svg& svg) const {
     for (std::size_t i = 0; i < labels_.size(); ++i) {
+      const std::size_t row = i / across_;
       const double x = left + each_ * static_cast<double>(i % across_),
-                   y = top + kRow * static_cast<double>(i / across_);
+                   y = top + kRow * static_cast<double>(row);
       svg.line(x, y - 4, x + 18, y - 4, hex_of(category_colour(series[i].colour)), 2, dashes_of(series[i]));
       svg.text(x + 22, y, labels_[i], "start", 10);
     }
