@@ -315,7 +315,7 @@ Figures example_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (run.examples) {
     add_planes(run, suffix, figures);
-    add_rows(*run.examples, suffix, figures);
+    naming_malformed(run.path + "/examples.json", [&] { add_rows(*run.examples, suffix, figures); });
   }
   naming_malformed(run.scores_path, [&] {
     add_spectra(run, suffix, figures);

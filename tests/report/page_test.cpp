@@ -634,8 +634,17 @@ TEST(ReportPage, MalformedFilesAreNamed) {
       EXPECT_TRUE(error.starts_with(run.path + "/" + name + " is malformed: ")) << text << ": " << error;
     }
   }
-  // Of metrics.jsonl such lines are passed over.
   const WrittenRun run;
+  const std::string path = run.path + "/examples.json", whole = text_of(path);
+  Json examples = Json::parse(whole);
+  examples["targets"] = {"another", "t2m"};
+  put_text(path, examples.dump());
+  EXPECT_EQ(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", "", ""});
+            }),
+            path + " is malformed: a list in it is too short");
+  put_text(path, whole);
+  // Of metrics.jsonl such lines are passed over.
   put_text(run.path + "/metrics.jsonl",
            text_of(run.path + "/metrics.jsonl") +
                "\n{\"kind\":\"valid\",\"metrics\":{\"x_.\":{\"rmse\":1}},\"leads\":[3]}\n"
