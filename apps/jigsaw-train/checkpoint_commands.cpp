@@ -25,12 +25,13 @@ ExitCode export_parameters(const ExportOptions& options) {
   Context context = Context::make_host(Backend::kReference, 1);
   const std::unique_ptr<Communicator> self = make_self_communicator(context);
   const Verify verify = options.no_verify ? Verify::kSizesOnly : Verify::kBytes;
-  const FoundCheckpoint found = open_checkpoint(options.checkpoint, *self, verify);
   const char* group = options.average ? "average" : "parameters";
-  int tensors = 0;
-  as_checkpoint_error([&] { tensors = export_safetensors(found, group, options.output, context); });
-  std::cout << "wrote " << counted(tensors, "tensor") << " of " << found.path << " to " << options.output
-            << '\n';
+  with_checkpoint(options.checkpoint, *self, verify, [&](const FoundCheckpoint& found) {
+    int tensors = 0;
+    as_checkpoint_error([&] { tensors = export_safetensors(found, group, options.output, context); });
+    std::cout << "wrote " << counted(tensors, "tensor") << " of " << found.path << " to " << options.output
+              << '\n';
+  });
   return ExitCode::kDone;
 }
 

@@ -41,6 +41,11 @@ void check_configuration(const FoundCheckpoint& found, const Configuration& conf
   }
 }
 
+Json statistics_json(const FoundCheckpoint& found) {
+  const Json& extra = found.stored.manifest.extra;
+  return extra.is_object() ? extra.value("statistics", Json()) : Json();
+}
+
 /// The tensors that are asked for.
 std::string kind_of(const FoundCheckpoint& found, Weights weights) {
   const bool averaged = found.stored.find_group("average") != nullptr;
@@ -63,18 +68,35 @@ Weights parse_weights(const std::string& average) {
 
 TrainedModel::TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
                            const std::string& checkpoint, Weights weights, const DataUse& use,
-                           Communicator& world, Log& log) {
-  FoundCheckpoint found;
-  together(world, [&] { found = open_checkpoint(checkpoint, world); });
-  path_ = found.path;
-  step_ = found.stored.manifest.step;
-  std::string kind;
-  std::optional<GivenStatistics> given;
-  together(world, [&] {
-    check_configuration(found, configuration);
-    kind = kind_of(found, weights);
-    given = statistics_of(found.stored, found.path);
+                           Communicator& world, Log& log) try {
+  std::string first;  // the checkpoint that the run was opened with
+  Json statistics;
+  with_checkpoint(checkpoint, world, Verify::kBytes, [&](const FoundCheckpoint& found) {
+    std::string kind;
+    std::optional<GivenStatistics> given;
+    together(world, [&] {
+      check_configuration(found, configuration);
+      kind = kind_of(found, weights);
+      given = statistics_of(found.stored, found.path);
+      if (run_ && statistics_json(found) != statistics) {
+        throw CheckpointError(concat("the checkpoint ", first, " was removed, and ", found.path,
+                                     ", which stands in its place, has other statistics; start again"));
+      }
+    });
+    if (!run_) {
+      first = found.path;
+      statistics = statistics_json(found);
+      open(configuration, folder, given, use, world);
+    }
+    load(found, kind, log);
   });
+} catch (const CheckpointError& error) {  // alike on all ranks, see with_checkpoint()
+  throw AgreedError(ExitCode::kCheckpoint, 0, error.what());
+}
+
+void TrainedModel::open(const Configuration& configuration, const std::filesystem::path& folder,
+                        const std::optional<GivenStatistics>& given, const DataUse& use,
+                        Communicator& world) {
   Configuration forward = configuration;
   forward.checkpoint.best.clear();  // there are no validations that could name it
   Opening opening;
@@ -82,6 +104,11 @@ TrainedModel::TrainedModel(const Configuration& configuration, const std::filesy
   opening.use = use;
   opening.cache = cache_folder();
   run_ = std::make_unique<OpenedRun>(forward, folder, world, opening);
+}
+
+void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, Log& log) {
+  path_ = found.path;
+  step_ = found.stored.manifest.step;
   const PlacedModel& placed = run_->placed();
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);
   description_ =

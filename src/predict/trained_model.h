@@ -24,7 +24,8 @@ class TrainedModel {
  public:
   /// Collective: what throws on one rank throws on all.
   ///
-  /// @param checkpoint  its folder, or one that checkpoint_at() finds it in.
+  /// @param checkpoint  its folder, or one that checkpoint_at() finds it in; removed before it is loaded, as
+  /// beside a training that keeps few, it is chosen anew.
   /// @throws CheckpointError  when it cannot be used or is of another model, with the key that differs;
   /// ConfigError, DataError
   TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
@@ -38,6 +39,10 @@ class TrainedModel {
   const std::string& description() const { return description_; }
 
  private:
+  void open(const Configuration& configuration, const std::filesystem::path& folder,
+            const std::optional<GivenStatistics>& given, const DataUse& use, Communicator& world);
+  void load(const FoundCheckpoint& found, const std::string& kind, Log& log);
+
   std::string path_, description_;
   std::int64_t step_ = 0;
   std::unique_ptr<OpenedRun> run_;

@@ -120,11 +120,12 @@ std::optional<GivenStatistics> named_statistics(const DataOptions& options, cons
     for (const fs::path& path : {folder / *name, fs::path(*name)}) {
       std::error_code absent;
       if (!fs::is_directory(path, absent) && path.filename() != "latest") continue;
-      const std::string checkpoint = checkpoint_at(path.string());
-      std::optional<Json> found = of_manifest(manifest_of(checkpoint), checkpoint);
-      if (!found)
-        throw DataError(concat("data.normalization: the checkpoint ", checkpoint, " has no statistics"));
-      return found;
+      return with_checkpoint_at(path.string(), [](const std::string& checkpoint) {
+        std::optional<Json> found = of_manifest(manifest_of(checkpoint), checkpoint);
+        if (!found)
+          throw DataError(concat("data.normalization: the checkpoint ", checkpoint, " has no statistics"));
+        return found;
+      });
     }
     return std::nullopt;
   });
@@ -142,8 +143,9 @@ std::optional<GivenStatistics> inherited_statistics(const Configuration& configu
       return of_manifest(stored, extra.at("statistics_from").get<std::string>());
     }
     if (init_from.empty()) return std::nullopt;
-    const std::string checkpoint = checkpoint_at(init_from);
-    return of_manifest(manifest_of(checkpoint), checkpoint);
+    return with_checkpoint_at(init_from, [](const std::string& checkpoint) {
+      return of_manifest(manifest_of(checkpoint), checkpoint);
+    });
   });
 }
 

@@ -121,7 +121,8 @@ void Trainer::resume() {
     if (!options_.init_from.empty())
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
-    state_.initialise(open_checkpoint(options_.init_from, world_, options_.verify));
+    with_checkpoint(options_.init_from, world_, options_.verify,
+                    [&](const FoundCheckpoint& init) { state_.initialise(init); });
     tell_statistics(given_, config_.data.normalization.has_value(), run_.data().statistics(),
                     options_.init_from, log_);
   } else if (!config_.init.skip.empty()) {

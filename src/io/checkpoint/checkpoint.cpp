@@ -12,9 +12,9 @@
 #include "array/transfer.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "checkpoint/folder.h"
 #include "checkpoint/verify.h"
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 
 namespace jigsaw::inline checkpoint {
 namespace {
@@ -187,12 +187,10 @@ std::int64_t read_from_shards(const std::string& path, const std::vector<ShardRe
 
 }  // namespace
 
-FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator, Verify verify) {
-  FoundCheckpoint found;
+void open_chosen(FoundCheckpoint& found, Communicator& communicator, Verify verify) {
   std::vector<std::string> parts;
   agree(communicator, [&] {
     if (communicator.rank() != 0) return;
-    found.path = checkpoint_at(path);
     found.stored = read_manifest(manifest_text(found.path), manifest_path(found.path));
     parts = divide_files(found.stored, communicator.size());
   });
@@ -209,7 +207,24 @@ FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communica
       found.verified_bytes += expected.file.bytes;
     }
   });
+}
+
+FoundCheckpoint choose_checkpoint(const std::string& path, Communicator& communicator) {
+  FoundCheckpoint found;
+  agree(communicator, [&] {
+    if (communicator.rank() == 0) found.path = checkpoint_at(path);
+  });
   return found;
+}
+
+bool chosen_anew(const std::string& path, const FoundCheckpoint& found, Communicator& communicator) {
+  const std::string anew =
+      from_first(communicator, [&] { return chosen_anew(path, found.path) ? "yes" : ""; });
+  return !anew.empty();
+}
+
+FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator, Verify verify) {
+  return with_checkpoint(path, communicator, verify, [](FoundCheckpoint& found) { return std::move(found); });
 }
 
 std::optional<FoundCheckpoint> newest_checkpoint(const std::string& checkpoints_dir,

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/folder.h"
 #include "checkpoint/manifest.h"
 #include "comm/communicator.h"
 
@@ -20,11 +21,36 @@ enum class Verify : std::uint8_t { kBytes, kSizesOnly };
 
 // Collective calls: all ranks throw alike the CheckpointError of the lowest rank that failed.
 
-/// The checkpoint at checkpoint_at(path). Every byte is verified: each file is read once, by one of the
-/// ranks. Collective.
+/// The checkpoint at checkpoint_at(path); where it is removed before it is opened, the one that is chosen
+/// then. Every byte is verified: each file is read once, by one of the ranks. Collective.
 /// @throws CheckpointError  when it is not there, not whole, or of a newer format.
 FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator,
                                 Verify verify = Verify::kBytes);
+
+/// checkpoint_at(path), on rank 0. Collective. @throws CheckpointError
+FoundCheckpoint choose_checkpoint(const std::string& path, Communicator& communicator);
+/// Opens the checkpoint that rank 0 has the path of. Collective. @throws CheckpointError
+void open_chosen(FoundCheckpoint& found, Communicator& communicator, Verify verify);
+/// chosen_anew() as rank 0 sees it. Collective.
+bool chosen_anew(const std::string& path, const FoundCheckpoint& found, Communicator& communicator);
+
+/// use(open_checkpoint(path)), and once more with the one that is chosen then where that one was removed
+/// meanwhile and so `use` failed: what it reads of a checkpoint it reads as long as it likes beside a
+/// training that keeps few. Collective; `use` throws alike on all ranks.
+template <typename Use>
+auto with_checkpoint(const std::string& path, Communicator& communicator, Verify verify, Use&& use) {
+  for (int choices = 1;; ++choices) {
+    FoundCheckpoint found = choose_checkpoint(path, communicator);
+    try {
+      open_chosen(found, communicator, verify);
+      return use(found);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kCheckpoint || choices == kMostChoices ||
+          !chosen_anew(path, found, communicator))
+        throw;
+    }
+  }
+}
 
 /// Of the whole checkpoints in a folder the one saved last; nothing when there is none. Collective.
 /// @param warnings  gets a sentence for each that is passed over because it is not whole.

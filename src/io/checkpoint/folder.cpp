@@ -113,6 +113,11 @@ std::string checkpoint_at(const std::string& path) try {
   throw CheckpointError(error.what());
 }
 
+bool chosen_anew(const std::string& path, const std::string& chosen) {
+  std::error_code unreadable;
+  return !fs::exists(chosen, unreadable) && !unreadable && checkpoint_at(path) != chosen;
+}
+
 std::string manifest_path(const std::string& checkpoint) {
   return checkpoint + "/manifest.json";
 }

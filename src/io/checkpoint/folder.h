@@ -91,6 +91,27 @@ bool better(double a, double b, const Retention& retention);
 /// or holds, or that the folder `checkpoints` in it holds (of a run directory).
 /// @throws CheckpointError  when a `latest` names something elsewhere, or what is there cannot be looked at.
 std::string checkpoint_at(const std::string& path);
+
+/// How often at most a checkpoint is chosen for a path.
+inline constexpr int kMostChoices = 4;
+/// Whether the checkpoint that checkpoint_at(path) chose has been removed since and another one is chosen
+/// now, as beside a training that keeps few. Never of one that `path` itself is.
+bool chosen_anew(const std::string& path, const std::string& chosen);
+
+/// use(checkpoint_at(path)), and once more with what is chosen then where that one was removed meanwhile and
+/// so `use` failed.
+template <typename Use>
+auto with_checkpoint_at(const std::string& path, Use&& use) {
+  for (int choices = 1;; ++choices) {
+    const std::string chosen = checkpoint_at(path);
+    try {
+      return use(chosen);
+    } catch (const Error&) {
+      if (choices == kMostChoices || !chosen_anew(path, chosen)) throw;
+    }
+  }
+}
+
 std::string manifest_path(const std::string& checkpoint);
 /// The manifest's text. @throws CheckpointError  when there is no checkpoint or it has no manifest.
 std::string manifest_text(const std::string& checkpoint);

@@ -100,8 +100,7 @@ std::string verdict(const std::string& checkpoint, const FileRecord& file, const
   }
 }
 
-Inspection inspect_checkpoint(const std::string& path) {
-  const std::string folder = checkpoint_at(path);
+Inspection inspect_folder(const std::string& folder) {
   const StoredManifest stored = read_manifest(manifest_text(folder), manifest_path(folder));
   const CheckpointManifest& manifest = stored.manifest;
   Inspection result;
@@ -131,6 +130,14 @@ Inspection inspect_checkpoint(const std::string& path) {
   if (!damaged.empty())
     result.damage = concat("the checkpoint ", folder, " is not whole: ", join(damaged, ", "));
   return result;
+}
+
+Inspection inspect_checkpoint(const std::string& path) {
+  return with_checkpoint_at(path, [](const std::string& folder) {
+    Inspection result = inspect_folder(folder);
+    if (!result.damage.empty()) manifest_text(folder);  // which throws where the checkpoint is gone by now
+    return result;
+  });
 }
 
 Inspection inspect_safetensors(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "checkpoint/folder.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "files/digest.h"
@@ -102,6 +103,77 @@ TEST(CheckpointRanks, WhatOneRankFindsAllRanksThrow) {
               "the checkpoint file " + shard + " is damaged: its digest does not fit");
     open_checkpoint(folder.path() + "/step_00000005", c, Verify::kSizesOnly);
   });
+}
+
+/// A training that keeps one saves the next while this one is read.
+TEST(CheckpointRanks, OneThatWasRemovedWhileItIsReadIsChosenAnew) {
+  for (const int ranks : {1, 3}) {
+    const TemporaryFolder folder;
+    const auto save = [&](std::int64_t step, Communicator& c) {
+      save_checkpoint(folder.path(), case_manifest(step), case_pieces(c, step, Cut::kRuns), c, {.keep = 1});
+    };
+    run_ranks(ranks, [&](Communicator& c) {
+      save(1, c);
+      std::vector<std::int64_t> steps;
+      const auto use = [&](const FoundCheckpoint& found) {
+        const std::int64_t step = steps.emplace_back(found.stored.manifest.step);
+        if (step == 1) save(2, c);
+        expect_case(found, step, c, Cut::kLastDim);
+        return found.path;
+      };
+      for (const char* path : {"", "/", "/latest"}) {
+        steps.clear();
+        save(1, c);
+        EXPECT_EQ(with_checkpoint(folder.path() + path, c, Verify::kBytes, use),
+                  folder.path() + "/step_00000002");
+        EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 2}));
+      }
+      // One that was named is that one or none.
+      steps.clear();
+      save(1, c);
+      const std::string named = folder.path() + "/step_00000001/";
+      EXPECT_NE(error_of([&] { with_checkpoint(named, c, Verify::kBytes, use); }), "");
+      EXPECT_EQ(steps, std::vector<std::int64_t>{1});
+      // Not for ever.
+      std::int64_t last = 2;
+      int uses = 0;
+      EXPECT_NE(error_of([&] {
+                  with_checkpoint(folder.path(), c, Verify::kBytes, [&](const FoundCheckpoint& found) {
+                    ++uses;
+                    save(++last, c);
+                    expect_case(found, last - 1, c, Cut::kRuns);
+                  });
+                }),
+                "");
+      EXPECT_EQ(uses, kMostChoices);
+      // What is wrong with one that is still there is not tried again.
+      uses = 0;
+      EXPECT_EQ(error_of([&] {
+                  with_checkpoint(folder.path(), c, Verify::kBytes, [&](const FoundCheckpoint& /*found*/) {
+                    ++uses;
+                    throw CheckpointError("of another model");
+                  });
+                }),
+                "of another model");
+      EXPECT_EQ(uses, 1);
+    });
+  }
+}
+
+TEST_F(Checkpoint, OneThatWasRemovedBeforeItsManifestIsReadIsChosenAnew) {
+  save(1, 1);
+  std::vector<std::string> chosen;
+  const auto read = [&](const std::string& checkpoint) {
+    chosen.push_back(checkpoint);
+    if (chosen.size() == 1) save(2, 1);
+    return read_manifest(manifest_text(checkpoint), manifest_path(checkpoint)).manifest.step;
+  };
+  EXPECT_EQ(with_checkpoint_at(folder_, read), 2);
+  EXPECT_EQ(chosen, (Names{folder_ + "/step_00000001", folder_ + "/step_00000002"}));
+  chosen = {"one before"};
+  EXPECT_EQ(error_of([&] { with_checkpoint_at(folder_ + "/step_00000001", read); }),
+            "there is no checkpoint \"" + folder_ + "/step_00000001\"");
+  EXPECT_EQ(chosen.size(), 2u);
 }
 
 TEST_F(Checkpoint, ElementsAreConverted) {
