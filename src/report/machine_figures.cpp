@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -116,47 +118,92 @@ std::string name_of(const Json& rank, std::size_t number_of_runs, const RunRecor
   return number_of_runs == 1 ? name : concat(run.name, " ", name);
 }
 
+double sum_of(const std::vector<BarPart>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), 0.0,
+                         [](double sum, const BarPart& part) { return sum + part.value; });
+}
+
+/// Bars of ranks, and what is to be said of those that are left out.
+struct RankBars {
+  Bars bars;
+  std::string remark;
+
+  explicit RankBars(const char* title) : bars{title, "", {}, true} {}
+
+  /// Those of a run: all, or of more than `most` the largest, the largest first.
+  /// @param alone  whether there is no other run.
+  void add(decltype(Bars::rows) rows, std::size_t most, bool alone) {
+    if (rows.size() > most) {
+      std::ranges::stable_sort(rows, std::greater(), [](const auto& row) { return sum_of(row.second); });
+      const auto shown = [&](std::size_t at) { return human_bytes(std::llround(sum_of(rows[at].second))); };
+      remark = alone ? concat(" Shown are the ", most, " of ", rows.size(),
+                              " ranks that have most; the rank in the middle of all has ",
+                              shown(rows.size() / 2), ", the last ", shown(rows.size() - 1), ".")
+                     : concat(" Shown are, of runs on more ranks, the ", most, " that have most.");
+      remark += " All stand in summary.json.";
+      rows.resize(most);
+    }
+    std::ranges::move(rows, std::back_inserter(bars.rows));
+  }
+};
+
+std::vector<BarPart> memory_of(const Json& rank) {
+  const double parameters = number_at(rank, "parameter_bytes", 0),
+               optimizer = number_at(rank, "optimizer_bytes", 0),
+               activations = number_at(rank, "peak_activation_bytes", 0),
+               peak = number_at(rank, "peak_memory_bytes", 0);
+  return {{"parameters", parameters},
+          {"optimizer", optimizer},
+          {"activations, peak", activations},
+          {"other, of the peak", std::max(0.0, peak - parameters - optimizer - activations)}};
+}
+
+std::vector<BarPart> sent_of(const Json& rank) {
+  std::vector<BarPart> parts;
+  if (!rank.contains("sent_bytes")) return parts;
+  for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {
+    if (bytes.is_number()) parts.push_back({kind, bytes.get<double>()});
+  }
+  return parts;
+}
+
+/// How many ranks each run may show.
+std::size_t most_of_each(const std::vector<RunRecord>& runs) {
+  std::size_t ranks = 0, with_ranks = 0;
+  for (const RunRecord& run : runs) {
+    if (!run.over() || !run.summary.contains("ranks")) continue;
+    ranks += run.summary.at("ranks").size();
+    ++with_ranks;
+  }
+  return ranks <= kMostRanks ? kMostRanks : std::max<std::size_t>(1, kMostRanks / with_ranks);
+}
+
 void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
-  Bars memory{"Memory", "", {}, true}, sent{"Sent", "", {}, true}, read{"Read from files", "", {}, true};
-  bool cut = false;
+  RankBars memory("Memory"), sent("Sent"), read("Read from files");
+  const std::size_t most = most_of_each(runs);
   for (const RunRecord& run : runs) {
     if (!run.over() || !run.summary.contains("ranks")) continue;
     naming_malformed(run.path + "/summary.json", [&] {
+      decltype(Bars::rows) held, out, in;
       for (const Json& rank : run.summary.at("ranks")) {
-        if (memory.rows.size() >= kMostRanks) {
-          cut = true;
-          break;
-        }
         const std::string name = name_of(rank, runs.size(), run);
-        const double parameters = number_at(rank, "parameter_bytes", 0),
-                     optimizer = number_at(rank, "optimizer_bytes", 0),
-                     activations = number_at(rank, "peak_activation_bytes", 0);
-        memory.rows.push_back(
-            {name,
-             {{"parameters", parameters},
-              {"optimizer", optimizer},
-              {"activations, peak", activations},
-              {"other, of the peak", std::max(0.0, number_at(rank, "peak_memory_bytes", 0) - parameters -
-                                                       optimizer - activations)}}});
-        std::vector<BarPart> parts;
-        if (rank.contains("sent_bytes")) {
-          for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {
-            if (bytes.is_number()) parts.push_back({kind, bytes.get<double>()});
-          }
-        }
-        sent.rows.push_back({name, parts});
-        read.rows.push_back({name, {{"files", number_at(rank, "file_bytes_read", 0)}}});
+        held.emplace_back(name, memory_of(rank));
+        out.emplace_back(name, sent_of(rank));
+        in.emplace_back(name, std::vector<BarPart>{{"files", number_at(rank, "file_bytes_read", 0)}});
       }
+      const bool alone = runs.size() == 1;
+      memory.add(std::move(held), most, alone);
+      sent.add(std::move(out), most, alone);
+      read.add(std::move(in), most, alone);
     });
   }
-  if (memory.rows.empty()) return;
-  const std::string since = counted_since(runs),
-                    more = concat(since, cut ? " Further ranks stand in summary.json." : "");
-  figures.push_back({"fig-memory", svg_of(memory), "What each rank held." + more});
-  figures.push_back(
-      {"fig-sent", svg_of(sent),
-       concat("What each rank sent", since.empty() ? " in the whole run" : "", ", by collective.", more)});
-  figures.push_back({"fig-read", svg_of(read), "What each rank read." + more});
+  if (memory.bars.rows.empty()) return;
+  const std::string since = counted_since(runs);
+  figures.push_back({"fig-memory", svg_of(memory.bars), "What each rank held." + since + memory.remark});
+  figures.push_back({"fig-sent", svg_of(sent.bars),
+                     concat("What each rank sent", since.empty() ? " in the whole run" : "",
+                            ", by collective.", since, sent.remark)});
+  figures.push_back({"fig-read", svg_of(read.bars), "What each rank read." + since + read.remark});
 }
 
 }  // namespace

@@ -55,6 +55,57 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_EQ(count_of(page, "<div class=\"wide\"><table>"), 2);
 }
 
+/// A summary of so many ranks, of which the last hold, send and read most.
+Json summary_of(int ranks) {
+  Json summary = WrittenRun::summary();
+  const Json first = summary.at("ranks").at(0);
+  summary["ranks"] = Json::array();
+  for (int rank = 0; rank < ranks; ++rank) {
+    Json& each = summary["ranks"].emplace_back(first);
+    each["rank"] = rank;
+    each["peak_memory_bytes"] = (64 + rank) << 20;
+    each["sent_bytes"] = {{"exchange", (1 + rank) << 10}};
+    each["file_bytes_read"] = (1 + (rank + 7) % ranks) << 10;
+  }
+  return summary;
+}
+
+TEST(ReportPage, OfManyRanksTheLargestAreShownAndWhereTheOthersLie) {
+  const WrittenRun run;
+  const auto page_of = [&](int ranks) {
+    put_text(run.path + "/summary.json", summary_of(ranks).dump());
+    return report_page({{run.path}, "", "", ""});
+  };
+  const std::string all = page_of(32);
+  EXPECT_EQ(count_of(all, ": exchange "), 32);
+  EXPECT_LT(all.find("rank 0: exchange"), all.find("rank 31: exchange")) << "in their order";
+  EXPECT_EQ(all.find("Shown are"), std::string::npos);
+  const std::string page = page_of(64);
+  EXPECT_EQ(faults_of(page), std::vector<std::string>());
+  for (const char* part : {": parameters ", ": exchange ", ": files "})
+    EXPECT_EQ(count_of(page, part), 32) << part;
+  EXPECT_LT(page.find("rank 63: parameters"), page.find("rank 32: parameters"));
+  EXPECT_EQ(page.find("rank 31: parameters"), std::string::npos);
+  EXPECT_NE(page.find("rank 56: files 64.0 KiB"), std::string::npos) << "not those that hold most";
+  EXPECT_EQ(page.find("rank 57: files"), std::string::npos);
+  EXPECT_NE(page.find("What each rank held. Shown are the 32 of 64 ranks that have most; the rank in the "
+                      "middle of all has 95.0 MiB, the last 64.0 MiB. All stand in summary.json."),
+            std::string::npos);
+}
+
+/// None hides another.
+TEST(ReportPage, RunsOnManyRanksShareTheBars) {
+  const WrittenRun first, second;
+  for (const WrittenRun* run : {&first, &second})
+    put_text(run->path + "/summary.json", summary_of(40).dump());
+  std::filesystem::rename(second.path, second.folder.path() + "/second");
+  const std::string page = report_page({{first.path, second.folder.path() + "/second"}, "", "", ""});
+  EXPECT_EQ(count_of(page, ": exchange "), 32);
+  for (const char* name : {"first rank 39: exchange", "second rank 39: exchange", "second rank 24: exchange"})
+    EXPECT_NE(page.find(name), std::string::npos) << name;
+  EXPECT_NE(page.find("Shown are, of runs on more ranks, the 16 that have most."), std::string::npos);
+}
+
 /// As validations have it, whose scores say it; else of what is shown, and the caption says so.
 TEST(ReportPage, ThePeakOfPsnrIsThatOfValidations) {
   const WrittenRun run;
