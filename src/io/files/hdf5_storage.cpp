@@ -5,6 +5,8 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/printable.h"
+#include "base/text.h"
 #include "files/hdf5_walk.h"
 
 namespace jigsaw::inline files {
@@ -95,7 +97,54 @@ void describe_chunks(hid_t creation, Hdf5Storage& storage) {
   storage.decodable = true;
 }
 
+struct FilterName {
+  H5Z_filter_t filter;
+  const char* name;
+};
+
+/// Source: The HDF Group, "Registered Filter Plugins".
+constexpr FilterName kFilterNames[] = {{H5Z_FILTER_SZIP, "szip"},
+                                       {307, "BZIP2"},
+                                       {32000, "LZF"},
+                                       {32001, "Blosc"},
+                                       {32002, "MAFISC"},
+                                       {32003, "Snappy"},
+                                       {32004, "LZ4"},
+                                       {32008, "Bitshuffle"},
+                                       {32013, "ZFP"},
+                                       {32014, "FPZIP"},
+                                       {32015, "Zstandard"},
+                                       {32017, "SZ"},
+                                       {32022, "BitGroom"},
+                                       {32023, "Granular BitRound"},
+                                       {32024, "SZ3"},
+                                       {32026, "Blosc2"},
+                                       {32028, "SPERR"}};
+
+/// Its registered name, or else the one that stands in the file.
+std::string name_of_filter(H5Z_filter_t filter, const char* in_file) {
+  const auto* const known = std::ranges::find(kFilterNames, filter, &FilterName::filter);
+  return known != std::end(kFilterNames) ? known->name : printable(in_file);
+}
+
 }  // namespace
+
+std::string missing_filter(hid_t data_set) {
+  const Hdf5Id creation(H5Dget_create_plist(data_set), H5Pclose);
+  const int count = creation.valid() ? H5Pget_nfilters(creation.get()) : 0;
+  for (int i = 0; i < count; ++i) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    std::array<char, 64> in_file{};
+    const H5Z_filter_t filter = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values,
+                                               nullptr, in_file.size(), in_file.data(), nullptr);
+    if (filter < 0 || H5Zfilter_avail(filter) > 0) continue;
+    in_file.back() = '\0';
+    const std::string name = name_of_filter(filter, in_file.data());
+    return name.empty() ? concat(filter) : concat(filter, " (", name, ")");
+  }
+  return "";
+}
 
 hid_t native_type(StoredType type) {
   switch (type) {

@@ -2,6 +2,7 @@
 #include <hdf5.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "files/chunk_filters.h"
@@ -28,6 +29,10 @@ struct Hdf5Storage {
 
 /// Of an open data set of numbers, under lock_io(). @param file_bytes  the length of its file.
 Hdf5Storage storage_of(hid_t data_set, std::int64_t file_bytes);
+
+/// Of the filters that the chunks of a data set went through the first that the library lacks, by its
+/// registered number and its name: "32015 (Zstandard)"; "" where it lacks none. Under lock_io().
+std::string missing_filter(hid_t data_set);
 
 /// The type in memory of numbers that the library converts to.
 hid_t native_type(StoredType type);

@@ -150,10 +150,15 @@ void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::o
   const hid_t type = as ? native_type(*as) : stored.get();
   const bool selected = rank == 0 || H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(),
                                                          nullptr, extent.data(), nullptr) >= 0;
-  if (!selected || H5Dread(source, type, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) < 0) {
-    throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
-                           ": the file is damaged, or HDF5 lacks a filter that it needs"));
-  }
+  if (selected && H5Dread(source, type, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) >= 0)
+    return;
+  const std::string filter = missing_filter(source);
+  throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
+                         filter.empty()
+                             ? ": the file is damaged"
+                             : concat(": it is compressed by the filter ", filter,
+                                      ", which HDF5 lacks here; name the folder of the filter's plugin in "
+                                      "HDF5_PLUGIN_PATH, or write the file anew with deflate")));
 }
 
 std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std::byte> out) {
