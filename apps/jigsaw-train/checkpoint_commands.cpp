@@ -9,6 +9,7 @@
 #include "checkpoint/safetensors.h"
 #include "comm/self/self.h"
 #include "commands.h"
+#include "samples/statistics.h"
 
 namespace jigsaw {
 
@@ -39,7 +40,10 @@ ExitCode export_parameters(const ExportOptions& options) {
 ExitCode import_parameters(const std::string& input, const std::string& output) {
   Context context = Context::make_host(Backend::kReference, 1);
   std::string path;
-  as_checkpoint_error([&] { path = import_safetensors(input, output, context); });
+  const auto check = [](const std::string& text, const std::string& source) {
+    Statistics::from_text(text, source);
+  };
+  as_checkpoint_error([&] { path = import_safetensors(input, output, context, check); });
   std::cout << "wrote " << path << "; a run begins with these parameters by --init-from " << path << '\n';
   return ExitCode::kDone;
 }

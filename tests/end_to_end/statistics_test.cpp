@@ -94,5 +94,20 @@ TEST_F(StatisticsTest, GoAlongThroughOtherFormats) {
   EXPECT_NEAR(error_of("second"), error_of("first"), 1e-6 * error_of("first"));
 }
 
+TEST_F(StatisticsTest, ThatAreMalformedAreNotImported) {
+  const std::string file = folder_ / "parameters.safetensors", imported = folder_ / "imported",
+                    header = R"({"__metadata__":{"jigsaw.statistics":)"
+                             R"("{\"lead_hours\":6,\"fields\":{\"t2m\":{\"mean\":\"x\"}}}"}})";
+  const std::uint64_t length = header.size();
+  folder_.write("parameters.safetensors", std::string(reinterpret_cast<const char*>(&length), 8) + header);
+  const Outcome outcome = run(1, "import --input " + file + " --output " + imported);
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_NE(outcome.err.find("is no safetensors file that can be used: the field t2m of its metadata "
+                             "jigsaw.statistics has no number \"mean\""),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(imported));
+}
+
 }  // namespace
 }  // namespace jigsaw::e2e

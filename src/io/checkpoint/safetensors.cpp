@@ -18,6 +18,8 @@
 namespace jigsaw::inline checkpoint {
 namespace {
 
+namespace fs = std::filesystem;
+
 static_assert(std::endian::native == std::endian::little, "elements are written as they stand in memory");
 
 constexpr const char* kMetadata = "__metadata__";
@@ -139,15 +141,39 @@ void check_places(std::vector<SafetensorsEntry>& entries, std::int64_t begin, st
 }
 
 /// The statistics that a file brings along, for a manifest.
-Json statistics_of(const SafetensorsHeader& header, const std::string& path) {
+Json statistics_of(const SafetensorsHeader& header, const std::string& path, const CheckStatistics& check) {
   const auto found = header.metadata.find(kStatistics);
   if (found == header.metadata.end()) return nullptr;
+  const std::string source = concat("its metadata ", kStatistics);
   try {
-    return parse_json(found->second, "its statistics");
-  } catch (const ConfigError& error) {
+    check(found->second, source);
+    return parse_json(found->second, source);
+  } catch (const Error& error) {
     refuse_safetensors(path, error.what());
   }
 }
+
+/// The folders of a path that are not there yet: removes those that are empty when it ends.
+class NewFolders {
+ public:
+  explicit NewFolders(const std::string& path) {
+    std::error_code unreadable;
+    fs::path folder = fs::absolute(path, unreadable).lexically_normal();
+    if (!folder.has_filename()) folder = folder.parent_path();
+    for (; folder.has_filename() && fs::symlink_status(folder, unreadable).type() == fs::file_type::not_found;
+         folder = folder.parent_path())
+      missing_.push_back(folder);
+  }
+  ~NewFolders() {
+    std::error_code holds_something;
+    for (const fs::path& folder : missing_) fs::remove(folder, holds_something);
+  }
+  NewFolders(const NewFolders&) = delete;
+  NewFolders& operator=(const NewFolders&) = delete;
+
+ private:
+  std::vector<fs::path> missing_;  ///< the innermost first
+};
 
 }  // namespace
 
@@ -230,8 +256,10 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
   return static_cast<int>(tensors.size());
 }
 
-std::string import_safetensors(const std::string& input, const std::string& folder, Context& context) {
+std::string import_safetensors(const std::string& input, const std::string& folder, Context& context,
+                               const CheckStatistics& check) {
   const SafetensorsHeader header = read_safetensors_header(input);
+  Json statistics = statistics_of(header, input, check);
   const std::vector<SafetensorsEntry>& entries = header.entries;
   std::int64_t bytes = 0;
   for (const SafetensorsEntry& entry : entries) {
@@ -241,7 +269,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
   }
   for (const char* name : {"checkpoints", "config.json"}) {
-    if (std::error_code unreadable; std::filesystem::exists(std::filesystem::path(folder) / name, unreadable))
+    if (std::error_code unreadable; fs::exists(fs::path(folder) / name, unreadable))
       throw CheckpointError(concat(quote(folder), " is a run directory, with ", name,
                                    " in it; import into a folder of its own"));
   }
@@ -251,6 +279,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     throw CheckpointError(concat(quote(folder), " holds checkpoints; import into a folder of its own"));
   }
   const File file(input, O_RDONLY);
+  const NewFolders unless_filled(folder);
   const std::string temporary = checkpoints.begin(0, bytes);
   try {
     std::vector<ShardRecord> shards;
@@ -271,10 +300,9 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     }
     if (!pieces.empty() || shards.empty()) flush();
     sync_folder(temporary);
-    const std::string name = std::filesystem::path(input).filename().string();
+    const std::string name = fs::path(input).filename().string();
     CheckpointManifest manifest{0, Json::object(), {{"imported_from", name}}, {}};
-    if (Json statistics = statistics_of(header, input); !statistics.is_null())
-      manifest.extra["statistics"] = std::move(statistics);
+    if (!statistics.is_null()) manifest.extra["statistics"] = std::move(statistics);
     std::string path = checkpoints.commit(temporary, manifest, shards);
     checkpoints.name_latest(path);
     return path;

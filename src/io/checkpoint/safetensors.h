@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,10 +35,16 @@ SafetensorsHeader read_safetensors_header(const std::string& path);
 int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& group, const std::string& output,
                        Context& context);
 
+/// Throws the DataError of a text that holds no statistics, by the name that the text has there.
+using CheckStatistics = std::function<void(const std::string& text, const std::string& source)>;
+
 /// Writes a checkpoint of parameters, and of statistics if the file has them, for --init-from, into `folder`;
-/// F16 and BF16 become fp32. No more than about 256 MiB are held at a time.
+/// F16 and BF16 become fp32. No more than about 256 MiB are held at a time. Where it fails, it leaves no
+/// folder that was not there before.
+/// @param check  of the statistics, which lie in a room above.
 /// @return  the checkpoint's path.
 /// @throws DataError  when the file cannot be used; CheckpointError, FileError
-std::string import_safetensors(const std::string& input, const std::string& folder, Context& context);
+std::string import_safetensors(const std::string& input, const std::string& folder, Context& context,
+                               const CheckStatistics& check);
 
 }  // namespace jigsaw::inline checkpoint

@@ -15,6 +15,7 @@
 #include "io/checkpoint/checkpoint_cases.h"
 #include "support/error_of.h"
 #include "support/quoted.h"
+#include "support/small_disk.h"
 #include "support/source_dir.h"
 #include "support/temporary_folder.h"
 
@@ -41,6 +42,14 @@ class Safetensors : public ::testing::Test {
   static std::string file_of(const std::string& header, const std::string& data) {
     const std::uint64_t length = header.size();
     return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
+  }
+
+  /// Of statistics all that is looked at here is whether they are "none".
+  std::string import_into(const std::string& folder) {
+    return import_safetensors(file_, folder, context_,
+                              [](const std::string& text, const std::string& source) {
+                                if (text == "\"none\"") throw DataError(source + " holds no statistics");
+                              });
   }
 
   TemporaryFolder temporary_;
@@ -126,15 +135,15 @@ TEST_F(Safetensors, AndWholeParametersAreReadByPython) {
 TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {
   const FoundCheckpoint checkpoint = saved();
   export_safetensors(checkpoint, "parameters", file_, context_);
-  const std::string imported = import_safetensors(file_, temporary_.path() + "/imported", context_);
+  const std::string imported = import_into(temporary_.path() + "/imported");
   // Others' checkpoints are not its to replace.
-  EXPECT_THROW(import_safetensors(file_, temporary_.path() + "/imported", context_), CheckpointError);
-  EXPECT_THROW(import_safetensors(file_, folder_, context_), CheckpointError);
+  EXPECT_THROW(import_into(temporary_.path() + "/imported"), CheckpointError);
+  EXPECT_THROW(import_into(folder_), CheckpointError);
   for (const char* name : {"checkpoints", "config.json"}) {
     const std::string run = concat(temporary_.path(), "/run_with_", name);
     std::filesystem::create_directories(concat(run, "/", name));
     EXPECT_EQ(
-        testing::error_of<CheckpointError>([&] { import_safetensors(file_, run, context_); }),
+        testing::error_of<CheckpointError>([&] { import_into(run); }),
         concat(quote(run), " is a run directory, with ", name, " in it; import into a folder of its own"));
   }
   EXPECT_NO_THROW(open_checkpoint(folder_, *self_));
@@ -158,8 +167,7 @@ TEST_F(Safetensors, HalfPrecisionBecomesSingle) {
                           R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]}})",
                           std::string(reinterpret_cast<const char*>(halves), 16) +
                               std::string(reinterpret_cast<const char*>(brains), 4)));
-  const FoundCheckpoint found =
-      open_checkpoint(import_safetensors(file_, temporary_.path() + "/imported", context_), *self_);
+  const FoundCheckpoint found = open_checkpoint(import_into(temporary_.path() + "/imported"), *self_);
   const Array h(context_, {8}, DType::kFloat32), b(context_, {2}, DType::kFloat32);
   read_pieces(found,
               {{"parameters/h", {2, 4}, Box::whole({2, 4}), h}, {"parameters/b", {2}, Box::whole({2}), b}},
@@ -205,18 +213,39 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
        file_of(R"({"a/b":{"dtype":"F64","shape":[],"data_offsets":[0,8]}})", data)},
       {"too large",
        file_of(R"({"a":{"dtype":"F64","shape":[0,4611686018427387904],"data_offsets":[0,0]}})", "")},
+      {"no safetensors file that can be used: its metadata jigsaw.statistics holds no statistics",
+       file_of(R"({"__metadata__":{"jigsaw.statistics":"\"none\""}})", "")},
+      {"no safetensors file that can be used: its metadata jigsaw.statistics",
+       file_of(R"({"__metadata__":{"jigsaw.statistics":"{"}})", "")},
       {"is of type I64", file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", data)}};
   for (const auto& [says, bytes] : cases) {
     put_text(file_, bytes);
     try {
-      import_safetensors(file_, temporary_.path() + "/imported", context_);
+      import_into(temporary_.path() + "/imported");
       ADD_FAILURE() << says;
     } catch (const DataError& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << says << ": " << error.what();
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
       EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos);
     }
+    EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/imported")) << says;
   }
+}
+
+TEST_F(Safetensors, WhereThereIsNoRoomNoNewFolderIsLeft) {
+  export_safetensors(saved(), "parameters", file_, context_);
+  const std::string outer = temporary_.path() + "/outer";
+  const auto import_without_room = [&] {
+    const testing::SmallDisk disk(64);
+    return testing::error_of<Error>([&] { import_into(outer + "/inner/"); });
+  };
+  EXPECT_NE(import_without_room(), "");
+  EXPECT_FALSE(std::filesystem::exists(outer));
+  std::filesystem::create_directory(outer);
+  EXPECT_NE(import_without_room(), "");
+  EXPECT_TRUE(std::filesystem::is_empty(outer)) << "it was there before";
+  import_into(outer + "/inner/");
+  EXPECT_TRUE(std::filesystem::exists(outer + "/inner/latest"));
 }
 
 /// 2^52 rows of no elements are no work, and no memory.
@@ -224,8 +253,7 @@ TEST_F(Safetensors, TensorsWithoutElementsAreNoWork) {
   put_text(file_, file_of(R"({"a":{"dtype":"F32","shape":[4503599627370496,0],"data_offsets":[0,0]},)"
                           R"("b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                           std::string(4, '\0')));
-  const FoundCheckpoint found =
-      open_checkpoint(import_safetensors(file_, temporary_.path() + "/imported", context_), *self_);
+  const FoundCheckpoint found = open_checkpoint(import_into(temporary_.path() + "/imported"), *self_);
   EXPECT_EQ(export_safetensors(found, "parameters", file_, context_), 1);
 }
 
@@ -234,7 +262,7 @@ TEST_F(Safetensors, StatisticsGoAlong) {
   manifest.extra["statistics"] = {{"lead_hours", 6}, {"fields", {{"t2m", {{"mean", 280.5}}}}}};
   save_checkpoint(folder_, manifest, case_pieces(*self_, 5, Cut::kRuns), *self_, {});
   export_safetensors(open_checkpoint(folder_, *self_), "parameters", file_, context_);
-  const std::string path = import_safetensors(file_, temporary_.path() + "/imported", context_);
+  const std::string path = import_into(temporary_.path() + "/imported");
   EXPECT_EQ(open_checkpoint(path, *self_).stored.manifest.extra.at("statistics"),
             manifest.extra["statistics"]);
 }
