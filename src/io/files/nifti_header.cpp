@@ -133,8 +133,11 @@ std::array<NiftiAxis, 3> nearest_axes(Matrix matrix) {
   return axes;
 }
 
+/// The bits of xyzt_units that say the unit of space; 0 of an unknown one.
+constexpr int kUnitOfSpace = 7;
+
 double millimetres(int units) {
-  switch (units & 7) {
+  switch (units & kUnitOfSpace) {
     case 1:
       return 1000;  // metres
     case 3:
@@ -208,6 +211,7 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
     offset = intercept;
   }
   const double unit = millimetres(bytes[kUnits]);
+  units_known = (bytes[kUnits] & kUnitOfSpace) != 0;
   for (std::size_t a = 0; a < 3; ++a) spacing[a] = std::abs(fields.real(kPixDim, a + 1)) * unit;
   world = nearest_axes(directions(fields));
   std::tie(affine, place_code) = places(fields);

@@ -39,6 +39,7 @@ struct NiftiHeader {
   /// What these places refer to, as sform_code or qform_code has it (1: the scanner, 2: another image, 3, 4:
   /// an atlas); 0 where the file says nothing and `affine` is its spacing alone.
   int place_code = 0;
+  bool units_known = true;  ///< false: of a file that says none millimetres are taken
   std::string description;
 };
 

@@ -109,12 +109,14 @@ void NiftiOutput::place(const OutputImage& image, const NiftiHeader* like) {
     affine_ = like->affine;
     spacing_ = like->spacing;
     code_ = like->place_code;
+    units_known_ = like->units_known;
   } else if (const auto given = image.numbers.find("affine");
              given != image.numbers.end() && given->second.size() == 12) {
     for (std::size_t i = 0; i < 12; ++i) affine_[i / 4][i % 4] = given->second[i];
     code_ = 1;
   } else {
     const auto spacing = image.numbers.find("spacing");
+    units_known_ = spacing != image.numbers.end();
     for (std::size_t a = 0; a < 3; ++a) {
       const bool known = spacing != image.numbers.end() && a < spacing->second.size();
       affine_[a][a] = known ? spacing->second[spacing->second.size() - 1 - a] : 1.0;
@@ -145,7 +147,7 @@ std::string NiftiOutput::header(const OutputImage& image, const std::string& des
   for (std::size_t a = 3; a < 7; ++a) real(80 + 4 * a, 1);
   real(108, static_cast<double>(NiftiHeader::kBytes));
   real(112, 1);
-  bytes[123] = 2;  // millimetres
+  bytes[123] = units_known_ ? 2 : 0;  // millimetres, or unknown
   description.copy(bytes.data() + 148, 79);
   put(254, static_cast<std::int16_t>(code_));
   for (std::size_t row = 0; row < 3; ++row) {

@@ -23,6 +23,7 @@ struct Image {
   std::array<float, 3> quaternion = {};  ///< of the qform
   float handedness = 1;
   bool swapped = false;
+  char units = 2;  ///< millimetres
 };
 
 /// What stands at a place of the file.
@@ -53,7 +54,7 @@ std::string bytes_of(const Image& image) {
   put(108, 352.0F);
   put(112, image.slope);
   put(116, image.intercept);
-  bytes[123] = 2;  // millimetres
+  bytes[123] = image.units;
   bytes.replace(148, 9, "a phantom");
   put(252, static_cast<std::int16_t>(image.qform));
   put(254, static_cast<std::int16_t>(image.sform));
@@ -265,6 +266,25 @@ TEST_F(NiftiFileTest, SaysWhereItsPointsLie) {
   NiftiFile turned(write(bytes_of({.qform = 1, .quaternion = {0, 0, 1}})));
   EXPECT_EQ(turned.variables()[0].numbers.at("affine"),
             (std::vector<double>{0.5, 0, 0, -2, 0, 1.5, 0, -4.5, 0, 0, 2.5, 0}));
+}
+
+/// Nobody said that points of such an image are a millimetre apart.
+TEST_F(NiftiFileTest, IsInMillimetresOnlyWhereTheInputSaysHowFarPointsAre) {
+  const auto units_of = [&](const std::map<std::string, std::vector<double>>& numbers,
+                            const NiftiHeader* like = nullptr) {
+    OutputImage image{"image", OutputImage::Type::kShort, {"depth", "height", "width"}, {3, 4, 5}, {}, {}};
+    image.numbers.insert(numbers.begin(), numbers.end());
+    const std::string path = folder_.path() + "/written.nii";
+    create_image_output(ImageFormat::kNifti, path, {image}, {}, like)->finish();
+    return static_cast<int>(testing::text_of(path)[123]);
+  };
+  EXPECT_EQ(units_of({}), 0);
+  EXPECT_EQ(units_of({{"spacing", {2.5, 1.5, 0.5}}}), 2);
+  EXPECT_EQ(units_of({{"affine", {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}}}), 2);
+  for (const auto& [units, right] : {std::pair{'\2', 2}, {'\3', 2}, {'\0', 0}, {'\10', 0}}) {
+    NiftiFile input(write(bytes_of({.units = units})));
+    EXPECT_EQ(units_of({}, &input.header()), right) << static_cast<int>(units);
+  }
 }
 
 TEST_F(NiftiFileTest, DamageIsADataError) {
