@@ -68,7 +68,8 @@ class OneOrListForm final : public FormOf<std::vector<T>> {
   bool not_empty_ = false;
 };
 
-/// A value in full, or in a brief form of another kind of JSON: `{"name": "t2m"}` or `"t2m"`.
+/// A value in full, or in a brief form of another kind of JSON: `{"name": "t2m"}` or `"t2m"`. A range
+/// restricts the brief form; the keys of the full one have their own.
 template <typename T, typename Brief>
 class ShorthandForm final : public FormOf<T> {
  public:
@@ -90,6 +91,7 @@ class ShorthandForm final : public FormOf<T> {
   }
   std::vector<NamedValue> values() const override { return brief_->values(); }
   std::vector<const Form*> parts() const override { return {full_.get(), brief_.get()}; }
+  bool restrict_range(const NumberRange& range) override { return brief_->restrict_range(range); }
   void read(const Json& json, T& value, const Place& at) const override {
     if (brief_->accepts(json)) {
       Brief brief{};

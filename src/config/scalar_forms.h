@@ -1,4 +1,5 @@
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -61,7 +62,7 @@ class IntegerForm final : public FormOf<Integer> {
   bool accepts(const Json& json) const override { return json.is_number(); }
   Json schema(const Json&, SchemaDefinitions&) const override {
     Json schema = {{"type", "integer"}};
-    range_.write_schema(schema);
+    within_type().write_schema(schema);
     return schema;
   }
   bool restrict_range(const NumberRange& range) override {
@@ -69,16 +70,23 @@ class IntegerForm final : public FormOf<Integer> {
     return true;
   }
   void read(const Json& json, Integer& value, const Place& at) const override {
-    const std::int64_t number = read_integer(json, range_, text(Wording::kWithArticle), at);
-    if (!std::in_range<Integer>(number)) {
-      const auto low = std::numeric_limits<Integer>::min(), high = std::numeric_limits<Integer>::max();
-      at.wrong("between " + std::to_string(low) + " and " + std::to_string(high), json);
-    }
-    value = static_cast<Integer>(number);
+    value = static_cast<Integer>(read_integer(json, within_type(), text(Wording::kWithArticle), at));
   }
   Json write(const Integer& value) const override { return value; }
 
  private:
+  static_assert(std::signed_integral<Integer>);
+
+  /// With the bounds of a type of fewer bits than all integers where the key has none within them.
+  NumberRange within_type() const {
+    NumberRange range = range_;
+    if (sizeof(Integer) == sizeof(std::int64_t)) return range;
+    constexpr double kLow = std::numeric_limits<Integer>::min(), kHigh = std::numeric_limits<Integer>::max();
+    if (!range.low || range.low->value < kLow) range.low = NumberRange::Bound{kLow, true};
+    if (!range.high || range.high->value > kHigh) range.high = NumberRange::Bound{kHigh, true};
+    return range;
+  }
+
   NumberRange range_;
 };
 

@@ -136,8 +136,8 @@ void declare(Keys<TrainOptions>& keys) {
           "A GPU runs steps that are alike as CUDA graphs, which the host does not put in anew; results are "
           "the same to the last bit. One more batch stands on the GPU.");
   keys.add("rollout", &O::rollout, rollout_form())
-      .doc("Forecast steps that a training sample runs, each from the prediction before it.")
-      .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });
+      .range(1, kMostLeads)
+      .doc("Forecast steps that a training sample runs, each from the prediction before it.");
   keys.add("rollout_weights", &O::rollout_weights)
       .at_least(0)
       .counts_where(where("train.rollout").above(1) && here("rollout_gradient").is("all"))

@@ -113,7 +113,7 @@ TEST(Parse, Integers) {
   EXPECT_EQ(error_with("seed=99999999999999999999"), message + "1e+20");
   EXPECT_EQ(error_with("seed=1e300"), message + "1e+300");
   EXPECT_EQ(error_with("data.lead_hours=6000000000"),
-            "data.lead_hours must be between -2147483648 and 2147483647, not the number 6000000000");
+            "data.lead_hours must be between 1 and 2147483647, not 6000000000");
 }
 
 TEST(Parse, NumbersAreFinite) {

@@ -31,6 +31,46 @@ TEST(Schema, SaysTypesRangesDefaultsAndDocs) {
             "Hours ahead | of now. Must be a multiple of 6.");
 }
 
+struct Brief {
+  int steps = 1;
+};
+struct Bounded {
+  int any = 0;
+  std::int64_t large = 0;
+  Brief steps;
+};
+void declare(Keys<Brief>& keys) {
+  keys.add("steps", &Brief::steps).doc("So many.");
+}
+void declare(Keys<Bounded>& keys) {
+  keys.add("any", &Bounded::any).doc("Of 32 bits.");
+  keys.add("large", &Bounded::large).at_least(0).doc("Of 64 bits.");
+  keys.add("steps", &Bounded::steps,
+           shorthand<Brief, int>(
+               section<Brief>(), form_of<int>(), [](const int& steps) { return Brief{steps}; },
+               [](const Brief& brief) { return std::optional(brief.steps); }))
+      .range(1, 100)
+      .doc("So many, in brief.");
+}
+
+/// What a type cannot hold is refused, and so is what a brief form may not be.
+TEST(Schema, BoundsAreThoseOfTheParser) {
+  const Json properties = schema<Bounded>()["properties"];
+  EXPECT_EQ(properties["any"]["minimum"], -2147483648LL);
+  EXPECT_EQ(properties["any"]["maximum"], 2147483647);
+  EXPECT_EQ(properties["large"]["minimum"], 0);
+  EXPECT_FALSE(properties["large"].contains("maximum"));
+  EXPECT_EQ(properties["steps"]["anyOf"][0].dump(), R"({"type":"integer","minimum":1,"maximum":100})");
+  const auto error_with = [](const char* key, std::int64_t value) {
+    return example::error_of([&] { parse<Bounded>({{key, value}}); });
+  };
+  EXPECT_EQ(error_with("any", 2147483647), "");
+  EXPECT_EQ(error_with("any", 2147483648), "any must be between -2147483648 and 2147483647, not 2147483648");
+  EXPECT_EQ(error_with("large", std::numeric_limits<std::int64_t>::max()), "");
+  EXPECT_EQ(error_with("steps", 100), "");
+  EXPECT_EQ(error_with("steps", 0), "steps must be between 1 and 100, not 0");
+}
+
 TEST(Schema, TaggedTypesAreDefinitionsThatMayContainOneAnother) {
   const Json all = schema<example::Network>();
   EXPECT_EQ(all["required"].dump(), R"(["model"])");

@@ -43,6 +43,16 @@ TEST(Configuration, LeadsThatMayRunAloneNeedAWeight) {
   EXPECT_NE(error_with({"train.rollout=2", "train.rollout_weights=[0, 0]"}), "");
 }
 
+TEST(Configuration, TheSchemaRefusesARolloutOfNoLead) {
+  const std::string must = "train.rollout must be between 1 and 10000, not ";
+  EXPECT_EQ(error_with({"train.rollout=0"}), must + "0");
+  EXPECT_EQ(error_with({"train.rollout=10001"}), must + "10001");
+  const Json schema_of_all = schema<Configuration>(),
+             &rollout = schema_of_all["properties"]["train"]["properties"]["rollout"]["anyOf"][0];
+  EXPECT_EQ(rollout["minimum"], 1);
+  EXPECT_EQ(rollout["maximum"], 10000);
+}
+
 TEST(Configuration, TheBestCheckpointNeedsCheckpoints) {
   EXPECT_EQ(error_with({"checkpoint.best=loss"}), "");
   EXPECT_NE(error_with({"checkpoint.best=loss", "checkpoint.every=0"}).find("checkpoint.best"),

@@ -7,7 +7,7 @@ namespace jigsaw::inline samples {
 namespace {
 
 bool is_range(const std::vector<double>& ends) {
-  return ends.empty() || (ends.size() == 2 && ends[0] > 0 && ends[0] <= ends[1]);
+  return ends.empty() || (ends.size() == 2 && ends[0] <= ends[1]);
 }
 
 }  // namespace
@@ -33,8 +33,9 @@ void declare(Keys<AugmentOptions>& keys) {
       .must("be [], one number, or three",
             [](const auto& angles) { return angles.size() < 2 || angles.size() == 3; });
   keys.add("scale", &O::scale)
+      .above(0)
       .doc("Least and largest factor by which what samples show is enlarged; []: none.")
-      .must("be [] or [least, largest], above 0", is_range);
+      .must("be [] or [least, largest]", is_range);
   keys.add("elastic", &O::elastic)
       .at_least(0)
       .doc(
@@ -45,10 +46,11 @@ void declare(Keys<AugmentOptions>& keys) {
       .idle_unless(here("elastic").above(0))
       .doc("Points from one random displacement to the next along each dim.");
   keys.add("gamma", &O::gamma)
+      .above(0)
       .doc(
           "Least and largest exponent γ, drawn evenly in its logarithm: values up to three deviations from "
           "the mean are taken for 0 to 1 and become their γ-th power; []: none. Task map only.")
-      .must("be [] or [least, largest], above 0", is_range);
+      .must("be [] or [least, largest]", is_range);
   keys.add("noise", &O::noise)
       .at_least(0)
       .doc(
