@@ -59,13 +59,22 @@ std::optional<Date> scan_date(Scanner& scan) {
   return known ? std::optional(date) : std::nullopt;
 }
 
+/// What stands behind the point of a number, to nine digits.
+double scan_fraction(Scanner& scan) {
+  const std::size_t before = scan.rest().size();
+  const auto value = static_cast<double>(scan.number(9).value_or(0));
+  const auto digits = static_cast<double>(before - scan.rest().size());
+  while (scan.number(9)) continue;
+  return value / std::pow(10.0, digits);
+}
+
 /// Seconds of "06:00", "06:00:30" or "06:00:30.0".
-/// @param hour_alone  whether "06" is one, too.
-std::optional<Time> scan_time_of_day(Scanner& scan, bool hour_alone = false) {
+/// @param fraction  gets the part of a second that goes beyond, and "06" is a time, too; null: neither is.
+std::optional<Time> scan_time_of_day(Scanner& scan, double* fraction = nullptr) {
   const auto hours = scan.number(2);
   if (!hours || *hours > 23) return std::nullopt;
   std::int64_t seconds = *hours * kHour;
-  if (!scan.take(':')) return hour_alone ? std::optional(seconds) : std::nullopt;
+  if (!scan.take(':')) return fraction != nullptr ? std::optional(seconds) : std::nullopt;
   const auto minutes = scan.number(2);
   if (!minutes || *minutes > 59) return std::nullopt;
   seconds += *minutes * 60;
@@ -74,8 +83,11 @@ std::optional<Time> scan_time_of_day(Scanner& scan, bool hour_alone = false) {
     if (!second || *second > 59) return std::nullopt;
     seconds += *second;
     if (scan.take('.')) {
-      const auto fraction = scan.number(9);
-      if (fraction.value_or(0) != 0) return std::nullopt;
+      if (fraction != nullptr) {
+        *fraction = scan_fraction(scan);
+      } else if (scan.number(9).value_or(0) != 0) {
+        return std::nullopt;
+      }
     }
   }
   return seconds;
@@ -161,10 +173,15 @@ struct OriginCalendar {
   }
 };
 
-/// The moment that a unit counts from. @throws DataError  that begins with `what`, for a day that the
-/// calendar lacks.
-std::optional<Time> parse_origin(std::string_view text, const OriginCalendar& calendar,
-                                 const std::string& what) {
+/// The moment that a unit counts from.
+struct Origin {
+  Time seconds = 0;
+  double fraction = 0;  ///< of a second, beyond them
+};
+
+/// @throws DataError  that begins with `what`, for a day that the calendar lacks.
+std::optional<Origin> parse_origin(std::string_view text, const OriginCalendar& calendar,
+                                   const std::string& what) {
   Scanner scan(text);
   scan.skip_blanks();
   const auto date = scan_date(scan);
@@ -174,16 +191,17 @@ std::optional<Time> parse_origin(std::string_view text, const OriginCalendar& ca
         what, " counts from ", format_date(*date), ", a day that the calendar ", name(calendar.calendar),
         calendar.mixed ? " (Julian until 1582-10-04, Gregorian from 1582-10-15 on)" : "", " does not have"));
   }
-  Time time = calendar.days_from(*date) * kDay;
+  Origin origin{calendar.days_from(*date) * kDay};
   if (!scan.take('T')) scan.skip_blanks();
   if (!scan.rest().empty() && scan.rest()[0] >= '0' && scan.rest()[0] <= '9') {
-    const auto seconds = scan_time_of_day(scan, true);
+    const auto seconds = scan_time_of_day(scan, &origin.fraction);
     if (!seconds) return std::nullopt;
-    time += *seconds;
+    origin.seconds += *seconds;
   }
   const auto zone = scan_zone(scan);
   if (!zone) return std::nullopt;
-  return time - *zone;
+  origin.seconds -= *zone;
+  return origin;
 }
 
 }  // namespace
@@ -327,9 +345,10 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
   std::vector<Time> times;
   times.reserve(values.size());
   for (const double value : values) {
-    const double seconds = unit->in_seconds(value) + static_cast<double>(*origin);
-    if (!(std::abs(seconds) < 3e11)) throw DataError(concat(what, " holds ", value, ", which is no time"));
-    times.push_back(std::llround(unit->in_seconds(value)) + *origin);
+    const double since_origin = unit->in_seconds(value) + origin->fraction;
+    if (!(std::abs(since_origin + static_cast<double>(origin->seconds)) < 3e11))
+      throw DataError(concat(what, " holds ", value, ", which is no time"));
+    times.push_back(std::llround(since_origin) + origin->seconds);
   }
   return times;
 }

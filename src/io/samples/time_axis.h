@@ -81,7 +81,8 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what);
 
 /// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (from days to nanoseconds, in
 /// letters of either case), `calendar` as of parse_calendar(), of which "standard", "gregorian" and "" have
-/// Julian dates before 1582-10-15. Values between seconds are rounded.
+/// Julian dates before 1582-10-15. Times between seconds are rounded,
+/// once the parts of a second that origin and value have are added up.
 ///
 /// @throws DataError  for other units and calendars, an origin that the calendar does not have, and values
 ///                    that are no time or beyond any year of four digits; `what` names the coordinate and

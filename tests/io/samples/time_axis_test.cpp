@@ -70,6 +70,20 @@ TEST(TimeAxis, PartsOfSecondsAndHoursAlone) {
   EXPECT_THROW(decoded(1, "days since 2000-01-01 24"), DataError);
 }
 
+// As cftime has it, to the second.
+TEST(TimeAxis, OriginsMayHavePartsOfSeconds) {
+  EXPECT_EQ(decoded(0.25, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:16");
+  EXPECT_EQ(decoded(0.24, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:15");
+  EXPECT_EQ(decoded(6, "hours since 2000-01-01 00:00:15.4"), "2000-01-01T06:00:15");
+  EXPECT_EQ(decoded(6, "hours since 2000-01-01T00:00:59.999999999999Z"), "2000-01-01T06:01");
+  EXPECT_EQ(decoded(-1500, "milliseconds since 2000-01-01 00:00:15.5 +01:00"), "1999-12-31T23:00:14");
+  EXPECT_EQ(decoded(1, "days since 2000-01-01 00:00:00.000000 UTC"), "2000-01-02T00:00");
+  EXPECT_EQ(decoded(1, "days since 2000-01-01 00:00:07."), "2000-01-02T00:00:07");
+  EXPECT_THROW(decoded(1, "days since 2000-01-01 00:00:15.5.5"), DataError);
+  EXPECT_THROW(decoded(1, "days since 2000-01-01 00:00:15,5"), DataError);
+  EXPECT_FALSE(parse_time("2000-01-01T00:00:15.5")) << "a period begins and ends at whole seconds";
+}
+
 TEST(TimeAxis, RefusesOriginsThatTheCalendarLacks) {
   const auto refusal = [](const char* units, const char* calendar) {
     return message_of<DataError>([&] { decoded(1, units, calendar); });
