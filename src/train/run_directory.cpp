@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "config/config.h"
 
 namespace jigsaw::inline train {
 namespace {
@@ -50,6 +52,46 @@ void check_lock(const std::string& path) {
   if (held) throw ConfigError(refusal_of_use(path, *lock));
 }
 
+/// Whether a run wrote the file: its config.json says with which versions.
+bool is_of_a_run(const std::string& config) {
+  try {
+    const Json json = load_config(config);
+    return json.is_object() && json.contains("versions");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Whether a folder is the working folder or one that this lies in.
+bool holds_working_folder(const std::filesystem::path& folder) {
+  std::error_code unreadable;
+  const std::filesystem::path here = std::filesystem::current_path(unreadable),
+                              canonical = std::filesystem::canonical(folder, unreadable);
+  return !unreadable &&
+         std::mismatch(canonical.begin(), canonical.end(), here.begin(), here.end()).first == canonical.end();
+}
+
+/// A run does not strew its files over what is no run's. A folder apart that holds other files is taken: logs
+/// of a batch system may be there first.
+void refuse_other_folder(const std::string& path) {
+  std::error_code unreadable;
+  const auto is_there = [&](const char* name) {
+    return std::filesystem::exists(std::filesystem::symlink_status(concat(path, "/", name), unreadable));
+  };
+  if (is_there("lock") || !std::filesystem::is_directory(path, unreadable)) return;
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(concat("output: the folder ", quote(path), " ", why,
+                             "; name a folder of the run's own, such as ",
+                             quote((std::filesystem::path(path) / "run").string())));
+  };
+  if (is_there("config.json")) {
+    if (is_of_a_run(path + "/config.json")) return;
+    refuse("holds a config.json that no run wrote, and a run would replace it");
+  }
+  if (holds_working_folder(path) && !std::filesystem::is_empty(path, unreadable) && !unreadable)
+    refuse("is the working folder, or holds it, with other files and no run in it");
+}
+
 /// Where SLURM has started a job again, processes of the start before may outlive it, on a node that failed
 /// or in a system call that hangs: they are waited for. Others wait for no more than a
 /// look of `check`.
@@ -81,6 +123,7 @@ RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& lo
 }
 
 void RunDirectory::create() {
+  refuse_other_folder(path_);
   std::error_code error;
   std::filesystem::create_directories(path_, error);
   if (!error && !std::filesystem::is_directory(path_))
@@ -105,6 +148,7 @@ void RunDirectory::check(const std::string& path) {
   if (::access(nearest.c_str(), W_OK | X_OK) != 0)
     refuse(concat(nearest.string(), ": ", std::generic_category().message(errno)));
   check_lock(path);
+  refuse_other_folder(path);
 }
 
 bool RunDirectory::is_there() const {

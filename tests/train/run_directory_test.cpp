@@ -106,6 +106,44 @@ TEST_F(RunDirectoryTest, FoldersThatCannotBeMadeNameTheKey) {
   EXPECT_NE(error_of([&] { open("/dev/null/run"); }), "");
 }
 
+/// A run would replace their config.json, or strew its files among others.
+TEST_F(RunDirectoryTest, FoldersOfOthersAreRefused) {
+  const auto refusal = [](const std::string& path, const std::string& why, const std::string& own) {
+    return "output: the folder \"" + path + "\" " + why + "; name a folder of the run's own, such as \"" +
+           own + "\"";
+  };
+  const auto expect_refusal = [&](const std::string& path, const std::string& message) {
+    EXPECT_EQ(error_of([&] { open(path); }), message);
+    EXPECT_EQ(error_of([&] { RunDirectory::check(path); }), message);
+    EXPECT_FALSE(fs::exists(path + "/lock"));
+  };
+  const std::string theirs = temporary_.path() + "/theirs",
+                    config = "holds a config.json that no run wrote, and a run would replace it",
+                    around = "is the working folder, or holds it, with other files and no run in it";
+  fs::create_directory(theirs);
+  for (const char* text : {"{\"name\": \"mine\"}", "// not yet", "[]"}) {
+    put_text(theirs + "/config.json", text);
+    expect_refusal(theirs, refusal(theirs, config, theirs + "/run"));
+  }
+  const fs::path before = fs::current_path();
+  fs::current_path(theirs);
+  fs::remove("config.json");
+  EXPECT_EQ(error_of([&] { RunDirectory::check("."); }), "") << "an empty folder that was made for it";
+  put_text("notes", "");
+  expect_refusal(".", refusal(".", around, "./run"));
+  expect_refusal("..", refusal("..", around, "../run"));
+  const std::string root = error_of([&] { RunDirectory::check("/"); });
+  EXPECT_NE(root.find(::access("/", W_OK) == 0 ? around : "cannot be made or written"), std::string::npos)
+      << root;
+  EXPECT_EQ(error_of([&] { open("run"); }), "");
+  // Files apart from the working folder do no harm, nor does a run's own folder that a shell stands in.
+  put_text("run/log-4711.txt", "");
+  fs::current_path("run");
+  EXPECT_EQ(error_of([&] { open("."); }), "");
+  fs::current_path(before);
+  EXPECT_EQ(error_of([&] { open(theirs); }), "");
+}
+
 TEST_F(RunDirectoryTest, AllRanksFailAlike) {
   const RunDirectory held = open(path_);
   run_ranks(3, [&](Communicator& communicator) {
