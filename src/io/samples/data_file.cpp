@@ -469,6 +469,29 @@ std::vector<double> DataFile::member_numbers(const std::string& dimension, std::
   return numbers;
 }
 
+std::string DataFile::describe_members(const std::string& dimension, std::int64_t members) {
+  constexpr std::size_t kMostTold = 8, kLongestName = 40;
+  const std::vector<double> numbers = member_numbers(dimension, members);
+  const FileVariable* const variable = file_->find(dimension);
+  std::vector<std::string> names, told;
+  if (variable != nullptr && !variable->numeric() && variable->shape.rank() > 0 &&
+      variable->dimensions[0] == dimension) {
+    try {
+      names = file_->read_texts(*variable);
+    } catch (const DataError&) {  // they are told by their numbers alone
+    }
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::string name = i < names.size() ? printable(names[i].substr(0, kLongestName)) : "";
+    if (i < kMostTold || i + 1 == numbers.size()) {
+      told.push_back(name.empty() ? concat(numbers[i]) : concat(numbers[i], " (", name, ")"));
+    } else if (i == kMostTold) {
+      told.emplace_back("…");
+    }
+  }
+  return join(told, ", ");
+}
+
 /// The variable of the times for which the states along a dimension hold, beside its coordinate, as cfgrib
 /// writes them of forecasts: valid_time(time) or valid_time(step). Null where there is none.
 const FileVariable* DataFile::valid_times_along(const std::string& dimension) const {

@@ -102,6 +102,9 @@ class DataFile {
   /// or names (r1i1p1f1).
   /// @throws DataError
   std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
+  /// The same for a message, with names where there are any: "0 (r1i1p1f1), 1 (r2i1p1f1), …, 39 (r40i1p1f1)".
+  /// @throws DataError
+  std::string describe_members(const std::string& dimension, std::int64_t members);
   /// The same as the file has it, for files that are written, in the precision in which readers unpack it
   /// (read_coordinate); of names no values. @throws DataError
   CoordinateDescription describe(const std::string& dimension);

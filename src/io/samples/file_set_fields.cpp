@@ -147,8 +147,8 @@ void FileSet::find_members(Part& part) {
   const std::string& path = use(part.file).file().path();
   if (!choice.number && !choice.all) {
     throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
-                           " has ", count,
-                           " members; data.member (of init: --member) says which one is taken, or \"all\""));
+                           " has ", count, " members, ", use(part.file).describe_members(name, count),
+                           "; data.member (of init: --member) says which one is taken, or \"all\""));
   }
   const std::vector<double> numbers = use(part.file).member_numbers(name, count);
   if (choice.all) {
@@ -158,7 +158,7 @@ void FileSet::find_members(Part& part) {
   const auto found = std::find(numbers.begin(), numbers.end(), *choice.number);
   if (found == numbers.end()) {
     throw DataError(concat("data.member is ", *choice.number, ", and ", part.variable->name, " in ", path,
-                           " has the members ", join(numbers, ", ")));
+                           " has the members ", use(part.file).describe_members(name, count)));
   }
   part.members = {found - numbers.begin()};
 }

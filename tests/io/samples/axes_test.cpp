@@ -349,29 +349,32 @@ TEST(Axes, FilesOfOneMemberEachAreNotMixed) {
   }
 }
 
-/// As CMIP's ensembles have them.
+/// As CMIP's ensembles are: v is 5 of the first member, and 3 more of each behind it.
+void write_named_members(const std::string& path, const std::vector<std::string>& names_of_members) {
+  NetcdfWriter file(path);
+  const int members = file.dimension("member_id", names_of_members.size()), time = file.dimension("time", 1),
+            rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4),
+            names = file.variable("member_id", NC_STRING, {members}),
+            times = file.variable("time", NC_INT, {time}),
+            latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+            longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+            v = file.variable("v", NC_DOUBLE, {members, time, rows, columns});
+  file.text(times, "units", "hours since 2020-02-01");
+  file.end();
+  file.put(names, names_of_members);
+  file.put(times, std::vector<double>{0});
+  file.put(latitudes, kRows.values);
+  file.put(longitudes, kColumns.values);
+  std::vector<double> values;
+  for (std::size_t m = 0; m < names_of_members.size(); ++m)
+    values.insert(values.end(), 12, 5 + 3 * static_cast<double>(m));
+  file.put(v, values);
+}
+
 TEST(Axes, MembersThatHaveNamesCountFromZero) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path() + "/v.nc";
-  {
-    NetcdfWriter file(path);
-    const int members = file.dimension("member_id", 2), time = file.dimension("time", 1),
-              rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4),
-              names = file.variable("member_id", NC_STRING, {members}),
-              times = file.variable("time", NC_INT, {time}),
-              latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
-              longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
-              v = file.variable("v", NC_DOUBLE, {members, time, rows, columns});
-    file.text(times, "units", "hours since 2020-02-01");
-    file.end();
-    file.put(names, std::vector<std::string>{"r1i1p1f1", "r2i1p1f1"});
-    file.put(times, std::vector<double>{0});
-    file.put(latitudes, kRows.values);
-    file.put(longitudes, kColumns.values);
-    std::vector<double> values(24, 5);
-    std::fill(values.begin() + 12, values.end(), 8);
-    file.put(v, values);
-  }
+  write_named_members(path, {"r1i1p1f1", "r2i1p1f1"});
   FileSelection selection;
   selection.member.number = 1;
   FileSet files({path}, selection);
@@ -384,8 +387,39 @@ TEST(Axes, MembersThatHaveNamesCountFromZero) {
   FileSet others({path}, selection);
   EXPECT_NE(message_of<DataError>([&] {
               others.select({"v", {}}, true);
-            }).find("has the members 0, 1"),
+            }).find("has the members 0 (r1i1p1f1), 1 (r2i1p1f1)"),
             std::string::npos);
+}
+
+TEST(Axes, WhereAMemberIsToBeChosenNamesAndNumbersAreTold) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/v.nc";
+  const auto refusal = [&] {
+    return message_of<DataError>([&] {
+      FileSet files({path}, {});
+      files.select({"v", {}}, true);
+    });
+  };
+  write_named_members(path, {"r1i1p1f1", "r2\x1b[2J"});
+  EXPECT_EQ(refusal(),
+            "v in " + path +
+                " is of an ensemble, whose dimension member_id has 2 members, "
+                "0 (r1i1p1f1), 1 (r2\\x1b[2J); data.member (of init: --member) says which one is taken, "
+                "or \"all\"");
+  std::vector<std::string> many;
+  for (int m = 1; m <= 9; ++m) many.push_back(concat("r", m));
+  write_named_members(path, many);
+  EXPECT_NE(refusal().find("has 9 members, 0 (r1), 1 (r2), 2 (r3), 3 (r4), 4 (r5), 5 (r6), 6 (r7), 7 (r8), 8 "
+                           "(r9); "),
+            std::string::npos)
+      << refusal();
+  for (int m = 10; m <= 40; ++m) many.push_back(concat("r", m));
+  write_named_members(path, many);
+  EXPECT_NE(
+      refusal().find("has 40 members, 0 (r1), 1 (r2), 2 (r3), 3 (r4), 4 (r5), 5 (r6), 6 (r7), 7 (r8), …, "
+                     "39 (r40); "),
+      std::string::npos)
+      << refusal();
 }
 
 /// Rows of a swath have times, too, and are rows.
