@@ -153,13 +153,14 @@ std::optional<GridOrder> inherited_order(const Configuration& configuration, con
                                          const std::string& init_from, Communicator& world) {
   const std::string data = from_first(world, [&]() -> std::string {
     try {
-      std::string checkpoint = resumed(configuration, resume);
-      if (checkpoint.empty() && !init_from.empty()) checkpoint = checkpoint_at(init_from);
-      if (checkpoint.empty()) return "null";
-      const StoredManifest stored = manifest_of(checkpoint);
-      const Json& extra = stored.manifest.extra;
-      const Json found = extra.is_object() ? extra.value("data", Json()) : Json();
-      return found.dump(-1, ' ', false, Json::error_handler_t::replace);
+      const auto data_of = [](const std::string& checkpoint) {
+        const StoredManifest stored = manifest_of(checkpoint);
+        const Json& extra = stored.manifest.extra;
+        const Json found = extra.is_object() ? extra.value("data", Json()) : Json();
+        return found.dump(-1, ' ', false, Json::error_handler_t::replace);
+      };
+      if (const std::string own = resumed(configuration, resume); !own.empty()) return data_of(own);
+      return init_from.empty() ? "null" : with_checkpoint_at(init_from, data_of);
     } catch (const Error&) {
       return "null";  // who opens the checkpoint says what is wrong with it
     }

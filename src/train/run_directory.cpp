@@ -62,23 +62,24 @@ bool is_of_a_run(const std::string& config) {
   }
 }
 
-/// Whether a folder is the working folder or one that this lies in.
-bool holds_working_folder(const std::filesystem::path& folder) {
+/// Whether the working folder lies somewhere below a folder.
+bool lies_above_working_folder(const std::filesystem::path& folder) {
   std::error_code unreadable;
   const std::filesystem::path here = std::filesystem::current_path(unreadable),
                               canonical = std::filesystem::canonical(folder, unreadable);
-  return !unreadable &&
+  return !unreadable && canonical != here &&
          std::mismatch(canonical.begin(), canonical.end(), here.begin(), here.end()).first == canonical.end();
 }
 
-/// A run does not strew its files over what is no run's. A folder apart that holds other files is taken: logs
-/// of a batch system may be there first.
+/// A run does not strew its files over what is no run's. Any other folder that holds files is taken, the
+/// working folder, too: its configuration and logs of a batch system may be there first.
 void refuse_other_folder(const std::string& path) {
   std::error_code unreadable;
   const auto is_there = [&](const char* name) {
     return std::filesystem::exists(std::filesystem::symlink_status(concat(path, "/", name), unreadable));
   };
-  if (is_there("lock") || !std::filesystem::is_directory(path, unreadable)) return;
+  const bool of_a_run = is_there("lock") || is_there("checkpoints") || is_there("metrics.jsonl");
+  if (of_a_run || !std::filesystem::is_directory(path, unreadable)) return;
   const auto refuse = [&](const std::string& why) {
     throw ConfigError(concat("output: the folder ", quote(path), " ", why,
                              "; name a folder of the run's own, such as ",
@@ -88,8 +89,7 @@ void refuse_other_folder(const std::string& path) {
     if (is_of_a_run(path + "/config.json")) return;
     refuse("holds a config.json that no run wrote, and a run would replace it");
   }
-  if (holds_working_folder(path) && !std::filesystem::is_empty(path, unreadable) && !unreadable)
-    refuse("is the working folder, or holds it, with other files and no run in it");
+  if (lies_above_working_folder(path)) refuse("lies above the working folder, and no run is in it");
 }
 
 /// Where SLURM has started a job again, processes of the start before may outlive it, on a node that failed

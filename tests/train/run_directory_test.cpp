@@ -119,7 +119,7 @@ TEST_F(RunDirectoryTest, FoldersOfOthersAreRefused) {
   };
   const std::string theirs = temporary_.path() + "/theirs",
                     config = "holds a config.json that no run wrote, and a run would replace it",
-                    around = "is the working folder, or holds it, with other files and no run in it";
+                    around = "lies above the working folder, and no run is in it";
   fs::create_directory(theirs);
   for (const char* text : {"{\"name\": \"mine\"}", "// not yet", "[]"}) {
     put_text(theirs + "/config.json", text);
@@ -128,13 +128,16 @@ TEST_F(RunDirectoryTest, FoldersOfOthersAreRefused) {
   const fs::path before = fs::current_path();
   fs::current_path(theirs);
   fs::remove("config.json");
-  EXPECT_EQ(error_of([&] { RunDirectory::check("."); }), "") << "an empty folder that was made for it";
-  put_text("notes", "");
-  expect_refusal(".", refusal(".", around, "./run"));
+  put_text("train-4711.log", "");
+  put_text("mine.json", "");
+  EXPECT_EQ(error_of([&] { RunDirectory::check("."); }), "") << "a folder for each experiment";
   expect_refusal("..", refusal("..", around, "../run"));
   const std::string root = error_of([&] { RunDirectory::check("/"); });
   EXPECT_NE(root.find(::access("/", W_OK) == 0 ? around : "cannot be made or written"), std::string::npos)
       << root;
+  fs::create_directory("../checkpoints");
+  EXPECT_EQ(error_of([&] { RunDirectory::check(".."); }), "") << "what was saved of a run";
+  fs::remove("../checkpoints");
   EXPECT_EQ(error_of([&] { open("run"); }), "");
   // Files apart from the working folder do no harm, nor does a run's own folder that a shell stands in.
   put_text("run/log-4711.txt", "");

@@ -129,6 +129,12 @@ std::string name_of_filter(H5Z_filter_t filter, const char* in_file) {
 
 }  // namespace
 
+bool refers_to_files(hid_t data_set) {
+  const Hdf5Id creation(H5Dget_create_plist(data_set), H5Pclose);
+  return creation.valid() &&
+         (H5Pget_layout(creation.get()) == H5D_VIRTUAL || H5Pget_external_count(creation.get()) > 0);
+}
+
 std::string missing_filter(hid_t data_set) {
   const Hdf5Id creation(H5Dget_create_plist(data_set), H5Pclose);
   const int count = creation.valid() ? H5Pget_nfilters(creation.get()) : 0;

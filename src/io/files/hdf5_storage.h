@@ -33,6 +33,8 @@ Hdf5Storage storage_of(hid_t data_set, std::int64_t file_bytes);
 /// Of the filters that the chunks of a data set went through the first that the library lacks, by its
 /// registered number and its name: "32015 (Zstandard)"; "" where it lacks none. Under lock_io().
 std::string missing_filter(hid_t data_set);
+/// Whether its values stand in other files: a virtual data set, or external storage.
+bool refers_to_files(hid_t data_set);
 
 /// The type in memory of numbers that the library converts to.
 hid_t native_type(StoredType type);

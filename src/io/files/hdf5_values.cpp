@@ -153,6 +153,10 @@ void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::o
   if (selected && H5Dread(source, type, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) >= 0)
     return;
   const std::string filter = missing_filter(source);
+  if (refers_to_files(source)) {
+    throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
+                           ": it or a file that it refers to is damaged or missing, or HDF5 lacks a filter"));
+  }
   throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
                          filter.empty()
                              ? ": the file is damaged"

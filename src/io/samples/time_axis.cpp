@@ -348,7 +348,7 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
     const double since_origin = unit->in_seconds(value) + origin->fraction;
     if (!(std::abs(since_origin + static_cast<double>(origin->seconds)) < 3e11))
       throw DataError(concat(what, " holds ", value, ", which is no time"));
-    times.push_back(std::llround(since_origin) + origin->seconds);
+    times.push_back(static_cast<Time>(std::floor(since_origin + 0.5)) + origin->seconds);
   }
   return times;
 }

@@ -76,6 +76,9 @@ TEST(TimeAxis, OriginsMayHavePartsOfSeconds) {
   EXPECT_EQ(decoded(0.24, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:15");
   EXPECT_EQ(decoded(6, "hours since 2000-01-01 00:00:15.4"), "2000-01-01T06:00:15");
   EXPECT_EQ(decoded(6, "hours since 2000-01-01T00:00:59.999999999999Z"), "2000-01-01T06:01");
+  // Halves go one way on both sides of the origin, so that steps stay even.
+  EXPECT_EQ(decoded(-1, "hours since 2000-01-01 00:00:00.5"), "1999-12-31T23:00:01");
+  EXPECT_EQ(decoded(0, "hours since 2000-01-01 00:00:00.5"), "2000-01-01T00:00:01");
   EXPECT_EQ(decoded(-1500, "milliseconds since 2000-01-01 00:00:15.5 +01:00"), "1999-12-31T23:00:14");
   EXPECT_EQ(decoded(1, "days since 2000-01-01 00:00:00.000000 UTC"), "2000-01-02T00:00");
   EXPECT_EQ(decoded(1, "days since 2000-01-01 00:00:07."), "2000-01-02T00:00:07");
