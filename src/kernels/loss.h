@@ -5,41 +5,56 @@
 
 namespace jigsaw::inline kernels {
 
-/// What is summed of the error e: e², |e|, e itself (a bias), or Huber's ½e² up to |e| = δ and δ(|e| − ½δ)
-/// beyond (torch.nn.functional.huber_loss).
-enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned, kHuber };
+/// What is summed of the error e: e², |e|, e itself (a bias), Huber's ½e² up to |e| = δ and δ(|e| − ½δ)
+/// beyond (torch.nn.functional.huber_loss), or |e| less what members of an ensemble differ by: the continuous
+/// ranked probability score.
+enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned, kHuber, kCrps };
 
 /// A norm with its parameter.
 struct ErrorMeasure {
   ErrorNorm norm = ErrorNorm::kSquared;
   double delta = 1.0;  ///< δ of kHuber, above 0
+  double alpha = 1.0;  ///< of kCrps, in [0, 1]: how fair the score is
 
   // A norm that needs no parameter is a measure.
   ErrorMeasure(ErrorNorm which = ErrorNorm::kSquared, double huber_delta = 1.0)  // NOLINT
       : norm(which), delta(huber_delta) {}
+  /// The almost fair score of Lang et al. 2024 (AIFS-CRPS, arXiv 2412.15832): with alpha 1 the fair
+  /// one, which no number of members biases; with 0 that of the members as if they were all there are.
+  static ErrorMeasure crps(double alpha) {
+    ErrorMeasure measure(ErrorNorm::kCrps);
+    measure.alpha = alpha;
+    return measure;
+  }
+  /// Factor of Σ |x_j − x_k| over pairs j < k of so many members, which is taken from the mean of |e|.
+  double pair_weight(std::int64_t members) const {
+    if (norm != ErrorNorm::kCrps || members < 2) return 0.0;
+    const auto m = static_cast<double>(members);
+    return (1.0 - (1.0 - alpha) / m) / (m * (m - 1.0));
+  }
   /// Of one error.
   double value(double e) const {
     const double size = e < 0.0 ? -e : e;
     const double huber = size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
-    return norm == ErrorNorm::kSquared    ? e * e
-           : norm == ErrorNorm::kAbsolute ? size
-           : norm == ErrorNorm::kSigned   ? e
-                                          : huber;
+    return norm == ErrorNorm::kSquared  ? e * e
+           : norm == ErrorNorm::kSigned ? e
+           : norm == ErrorNorm::kHuber  ? huber
+                                        : size;
   }
   /// Its derivative; 0 at e = 0 where there is none.
   double slope(double e) const {
     const double sign = e > 0.0 ? 1.0 : e < 0.0 ? -1.0 : 0.0;
     const double huber = e <= delta && e >= -delta ? e : delta * sign;
-    return norm == ErrorNorm::kSquared    ? 2.0 * e
-           : norm == ErrorNorm::kAbsolute ? sign
-           : norm == ErrorNorm::kSigned   ? 1.0
-                                          : huber;
+    return norm == ErrorNorm::kSquared  ? 2.0 * e
+           : norm == ErrorNorm::kSigned ? 1.0
+           : norm == ErrorNorm::kHuber  ? huber
+                                        : sign;
   }
 };
 
 /// Weighted sums per sample and channel over the points held here, in float64.
 struct LossSums {
-  Array numerator;    ///< [b, c]: Σ weight · measure(prediction − target) over valid points
+  Array numerator;    ///< [b, c]: Σ weight · measure over valid points
   Array denominator;  ///< [b, c]: Σ weight over valid points
 };
 template <typename F>
@@ -48,13 +63,17 @@ void for_each_array(LossSums& all, const F& f) {
   f(all.denominator);
 }
 
-/// @param prediction  [b, points…, c], f32, f64 or bf16.
-/// @param target      the same shape, f32 or f64; NaN marks a point that does not count.
+/// Several predictions of a target are members of an ensemble. A point's measure is the mean over members x_j
+/// of measure(x_j − target), less pair_weight() · Σ |x_j − x_k| over pairs.
+///
+/// @param prediction  [b·m, points…, c], f32, f64 or bf16: m members of the first sample, then of the second.
+/// @param target      [b, points…, c], f32 or f64; NaN marks a point that does not count.
 /// @param weight      [points], f64: weight of each point (zero in padding).
 LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& prediction,
                    const Array& target, const Array& weight);
 
-/// d loss / d prediction = factor[b, c] · weight · measure′(e) at valid points, else 0; of prediction's type.
+/// d loss / d prediction = factor[b, c] · weight · d measure/d x_j at valid points, else 0; of prediction's
+/// shape and type.
 /// @param factor  [b, c], f64.
 Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& prediction,
                     const Array& target, const Array& weight, const Array& factor);

@@ -17,6 +17,7 @@
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
+#include "kernels/ensemble.h"
 #include "kernels/forecast_scores.h"
 #include "kernels/group_statistics.h"
 #include "kernels/loss.h"
@@ -237,101 +238,107 @@ std::vector<Contract> other_contracts() {
   const ClassTerm term;
   const TrainedRun run{0, 6, 0.1, 0.1};
   const auto update = [](Context& c) { return numbers(c, {UpdateNumbers::kKinds}, kWide); };
-  return {{"contraction", "contract", "contract",
-           [=](Context& c) { contract(c, ContractionSpec::parse("ik,jk->ij"), x(c), x(c), kNarrow); }},
-          {"copy", "copy_box", "copy_box", [=](Context& c) { extract_box(c, x(c), corner); }},
-          {"copy", "add_box", "add_box",
-           [=](Context& c) {
-             Array target = x(c);
-             add_box(c, x(c), corner, target, corner);
-           }},
-          {"copy", "copy_boxes", "copy_boxes",
-           [=](Context& c) {
-             BoxTable table;
-             table.copy(0, {0, {2, 3}, corner}, {0, {2, 3}, corner});
-             Array target = x(c);
-             copy_boxes(c, table, std::array{x(c)}, target);
-           }},
-          {"copy", "permute", "permute",
-           [=](Context& c) {
-             permute(c, x(c), std::array{1, 0});
-           }},
-          {"blending", "add_weighted", "add_weighted",
-           [=](Context& c) {
-             Array sums = numbers(c, {3, 2}, kWide);
-             add_weighted(c, x(c).reshaped({3, 2}), points(c), {{0}, {3}}, sums, {{0, 0}, {3, 2}});
-           }},
-          {"forecast_scores", "states", "physical_states",
-           [=](Context& c) {
-             const StateChannel channels[2] = {};
-             physical_states(c, field(c), numbers(c, {1, 3, 2}, kWide), channels);
-           }},
-          {"forecast_scores", "hide_missing", "hide_missing",
-           [=](Context& c) {
-             Array states = numbers(c, {1, 3, 2}, kWide);
-             hide_missing(c, numbers(c, {1, 3, 2}, kWide), states);
-           }},
-          {"forecast_scores", "sums", "score_sums",
-           [=](Context& c) {
-             const Array states = numbers(c, {1, 3, 2}, kWide);
-             score_sums(c, {states, states, {}, {}}, numbers(c, {2, 3}, kWide));
-           }},
-          {"loss", "sums", "loss_sums", [=](Context& c) { loss_sums(c, {}, field(c), field(c), points(c)); }},
-          {"loss", "gradient", "loss_gradient",
-           [=](Context& c) {
-             loss_gradient(c, {}, field(c), field(c), points(c), numbers(c, {1, 2}, kWide));
-           }},
-          {"loss", "mean", "loss_mean",
-           [=](Context& c) {
-             loss_mean(c, {numbers(c, {2, 3}, kWide), numbers(c, {2, 3}, kWide)}, points(c));
-           }},
-          {"loss", "factors", "loss_factors",
-           [=](Context& c) {
-             loss_factors(c, numbers(c, {2, 3}, kWide), points(c), 1.0);
-           }},
-          {"loss", "class_mean", "class_mean",
-           [=](Context& c) {
-             class_mean(c, {numbers(c, {6, 2, 3}, kWide)}, std::span(&term, 1), points(c));
-           }},
-          {"loss", "class_factors", "class_factors",
-           [=](Context& c) {
-             class_factors(c, {numbers(c, {6, 2, 3}, kWide)}, std::span(&term, 1), points(c), 1.0);
-           }},
-          {"loss", "class_sums", "class_sums",
-           [=](Context& c) { class_sums(c, field(c), labels(c), points(c)); }},
-          {"loss", "class_gradient", "class_gradient",
-           [=](Context& c) {
-             class_gradient(c, field(c), labels(c), points(c), numbers(c, {3, 1, 2}, kWide));
-           }},
-          {"optimizer", "adamw", "adamw",
-           [=](Context& c) {
-             Array p = x(c), m = x(c), v = x(c);
-             adamw(c, {}, std::span(&run, 1), update(c), p, x(c), m, v);
-           }},
-          {"optimizer", "sgd", "sgd",
-           [=](Context& c) {
-             Array p = x(c), v = x(c);
-             sgd(c, 0.9, std::span(&run, 1), update(c), p, x(c), v);
-           }},
-          {"optimizer", "follow", "follow",
-           [=](Context& c) {
-             Array p = x(c);
-             follow(c, std::span(&run, 1), update(c), p, x(c));
-           }},
-          {"optimizer", "decide", "decide",
-           [=](Context& c) {
-             Array all = update(c);
-             decide_update(c, {}, numbers(c, {3}, kWide), numbers(c, {1}, kWide), all);
-           }},
-          {"optimizer", "exponential_average", "exponential_average",
-           [=](Context& c) {
-             Array average = x(c);
-             exponential_average(c, 0.9, update(c), average, x(c));
-           }},
-          {"optimizer", "squares_of_runs", "squares_of_runs", [=](Context& c) {
-             Array sum = numbers(c, {1}, kWide);
-             add_squares_of_runs(c, std::span(&run, 1), x(c), sum);
-           }}};
+  return {
+      {"contraction", "contract", "contract",
+       [=](Context& c) { contract(c, ContractionSpec::parse("ik,jk->ij"), x(c), x(c), kNarrow); }},
+      {"copy", "copy_box", "copy_box", [=](Context& c) { extract_box(c, x(c), corner); }},
+      {"copy", "add_box", "add_box",
+       [=](Context& c) {
+         Array target = x(c);
+         add_box(c, x(c), corner, target, corner);
+       }},
+      {"copy", "copy_boxes", "copy_boxes",
+       [=](Context& c) {
+         BoxTable table;
+         table.copy(0, {0, {2, 3}, corner}, {0, {2, 3}, corner});
+         Array target = x(c);
+         copy_boxes(c, table, std::array{x(c)}, target);
+       }},
+      {"copy", "permute", "permute",
+       [=](Context& c) {
+         permute(c, x(c), std::array{1, 0});
+       }},
+      {"ensemble", "member_inputs", "member_inputs",
+       [=](Context& c) {
+         const MemberNoise noise{{1, RandomPurpose::kNoise, ""}, 1, 1, {{}}};
+         member_inputs(c, x(c).reshaped({1, 3, 2}), kNarrow, {{2, 3, 4}, {{0, 0, 0}, {2, 3, 4}}, 2}, noise);
+       }},
+      {"blending", "add_weighted", "add_weighted",
+       [=](Context& c) {
+         Array sums = numbers(c, {3, 2}, kWide);
+         add_weighted(c, x(c).reshaped({3, 2}), points(c), {{0}, {3}}, sums, {{0, 0}, {3, 2}});
+       }},
+      {"forecast_scores", "states", "physical_states",
+       [=](Context& c) {
+         const StateChannel channels[2] = {};
+         physical_states(c, field(c), numbers(c, {1, 3, 2}, kWide), channels);
+       }},
+      {"forecast_scores", "hide_missing", "hide_missing",
+       [=](Context& c) {
+         Array states = numbers(c, {1, 3, 2}, kWide);
+         hide_missing(c, numbers(c, {1, 3, 2}, kWide), states);
+       }},
+      {"forecast_scores", "sums", "score_sums",
+       [=](Context& c) {
+         const Array states = numbers(c, {1, 3, 2}, kWide);
+         score_sums(c, {states, states, {}, {}}, numbers(c, {2, 3}, kWide));
+       }},
+      {"loss", "sums", "loss_sums", [=](Context& c) { loss_sums(c, {}, field(c), field(c), points(c)); }},
+      {"loss", "gradient", "loss_gradient",
+       [=](Context& c) {
+         loss_gradient(c, {}, field(c), field(c), points(c), numbers(c, {1, 2}, kWide));
+       }},
+      {"loss", "mean", "loss_mean",
+       [=](Context& c) {
+         loss_mean(c, {numbers(c, {2, 3}, kWide), numbers(c, {2, 3}, kWide)}, points(c));
+       }},
+      {"loss", "factors", "loss_factors",
+       [=](Context& c) {
+         loss_factors(c, numbers(c, {2, 3}, kWide), points(c), 1.0);
+       }},
+      {"loss", "class_mean", "class_mean",
+       [=](Context& c) {
+         class_mean(c, {numbers(c, {6, 2, 3}, kWide)}, std::span(&term, 1), points(c));
+       }},
+      {"loss", "class_factors", "class_factors",
+       [=](Context& c) {
+         class_factors(c, {numbers(c, {6, 2, 3}, kWide)}, std::span(&term, 1), points(c), 1.0);
+       }},
+      {"loss", "class_sums", "class_sums",
+       [=](Context& c) { class_sums(c, field(c), labels(c), points(c)); }},
+      {"loss", "class_gradient", "class_gradient",
+       [=](Context& c) {
+         class_gradient(c, field(c), labels(c), points(c), numbers(c, {3, 1, 2}, kWide));
+       }},
+      {"optimizer", "adamw", "adamw",
+       [=](Context& c) {
+         Array p = x(c), m = x(c), v = x(c);
+         adamw(c, {}, std::span(&run, 1), update(c), p, x(c), m, v);
+       }},
+      {"optimizer", "sgd", "sgd",
+       [=](Context& c) {
+         Array p = x(c), v = x(c);
+         sgd(c, 0.9, std::span(&run, 1), update(c), p, x(c), v);
+       }},
+      {"optimizer", "follow", "follow",
+       [=](Context& c) {
+         Array p = x(c);
+         follow(c, std::span(&run, 1), update(c), p, x(c));
+       }},
+      {"optimizer", "decide", "decide",
+       [=](Context& c) {
+         Array all = update(c);
+         decide_update(c, {}, numbers(c, {3}, kWide), numbers(c, {1}, kWide), all);
+       }},
+      {"optimizer", "exponential_average", "exponential_average",
+       [=](Context& c) {
+         Array average = x(c);
+         exponential_average(c, 0.9, update(c), average, x(c));
+       }},
+      {"optimizer", "squares_of_runs", "squares_of_runs", [=](Context& c) {
+         Array sum = numbers(c, {1}, kWide);
+         add_squares_of_runs(c, std::span(&run, 1), x(c), sum);
+       }}};
 }
 
 std::vector<Contract> all_contracts() {

@@ -79,6 +79,78 @@ TEST_P(Loss, SumsAndGradient) {
   }
 }
 
+struct MembersCase {
+  std::int64_t members;
+  Case each;
+};
+const MembersCase kMembersCases[] = {{2, {{2, 3, 5, 4}, DType::kFloat32, DType::kFloat32}},
+                                     {3, {{2, 3, 5, 4}, DType::kFloat64, DType::kFloat64}},
+                                     {5, {{2, 3, 5, 3}, DType::kBfloat16, DType::kFloat32}},
+                                     {4, {{1, 97, 40}, DType::kFloat32, DType::kFloat64}},
+                                     {7, {{3, 700, 1}, DType::kFloat32, DType::kFloat32}},
+                                     {2, {{2, 0, 3}, DType::kFloat32, DType::kFloat32}},
+                                     {3, {{0, 4, 3}, DType::kFloat32, DType::kFloat32}}};
+
+/// By the score's definition with all ordered pairs, (1/M) Σ |x_j − y| − (1 − ε)/(2M(M − 1)) Σ |x_j − x_k|
+/// with ε = (1 − α)/M; the gradient from it. Of other measures members have their mean.
+TEST_P(Loss, OfMembersOfAnEnsemble) {
+  for (const auto& [members, test] : kMembersCases) {
+    SCOPED_TRACE(members);
+    const std::int64_t points = test.shape.count(1, test.shape.rank() - 1), channels = test.shape.back();
+    Shape all = test.shape;
+    all[0] *= members;
+    const Array prediction = random_array(context_, all, test.prediction, 1);
+    std::vector<double> targets = values_of(random_array(context_, test.shape, test.target, 2));
+    for (std::size_t i = 0; i < targets.size(); i += 7) targets[i] = std::nan("");
+    const Array target = array_of(context_, test.shape, test.target, targets);
+    const Array weight = random_array(context_, {points}, DType::kFloat64, 3, 0, 2);
+    const Array factor = random_array(context_, {test.shape[0], channels}, DType::kFloat64, 4);
+    const std::vector<double> ps = values_of(prediction), ws = values_of(weight), fs = values_of(factor);
+    const auto m = static_cast<double>(members);
+    for (const ErrorMeasure& measure : {ErrorMeasure(ErrorNorm::kSquared), ErrorMeasure::crps(1),
+                                        ErrorMeasure::crps(0.95), ErrorMeasure::crps(0)}) {
+      const bool crps = measure.norm == ErrorNorm::kCrps;
+      const double pairs = crps ? (1 - (1 - measure.alpha) / m) / (2 * m * (m - 1)) : 0;
+      std::vector<double> numerator(fs.size(), 0.0), denominator(fs.size(), 0.0), gradient(ps.size(), 0.0);
+      for (std::int64_t b = 0; b < test.shape[0]; ++b) {
+        for (std::int64_t p = 0; p < points; ++p) {
+          for (std::int64_t c = 0; c < channels; ++c) {
+            const double y = targets[static_cast<std::size_t>((b * points + p) * channels + c)];
+            if (std::isnan(y)) continue;
+            const auto at = [&](std::int64_t j) {
+              return static_cast<std::size_t>(((b * members + j) * points + p) * channels + c);
+            };
+            const double w = ws[static_cast<std::size_t>(p)];
+            const auto sum = static_cast<std::size_t>(b * channels + c);
+            for (std::int64_t j = 0; j < members; ++j) {
+              const double x = ps[at(j)], e = x - y;
+              numerator[sum] += w / m * (crps ? std::abs(e) : e * e);
+              double slope = (crps ? (e > 0 ? 1.0 : -1.0) : 2 * e) / m;
+              for (std::int64_t k = 0; k < members; ++k) {
+                const double apart = x - ps[at(k)];
+                numerator[sum] -= w * pairs * std::abs(apart);
+                // Each pair stands in the sum twice.
+                if (apart != 0) slope -= 2 * pairs * (apart > 0 ? 1 : -1);
+              }
+              gradient[at(j)] = fs[sum] * w * slope;
+            }
+            denominator[sum] += w;
+          }
+        }
+      }
+      const LossSums sums = loss_sums(context_, measure, prediction, target, weight);
+      EXPECT_EQ(sums.numerator.shape(), (Shape{test.shape[0], channels}));
+      const std::int64_t terms = points * members * (members + 1);
+      expect_near(values_of(sums.numerator), numerator, tolerance(DType::kFloat64, terms + 1, 8));
+      expect_near(values_of(sums.denominator), denominator, tolerance(DType::kFloat64, points + 1, 2));
+      const Array found = loss_gradient(context_, measure, prediction, target, weight, factor);
+      EXPECT_EQ(found.shape(), all);
+      EXPECT_EQ(found.dtype(), test.prediction);
+      expect_near(values_of(found), gradient, tolerance(test.prediction, 2, 8));
+    }
+  }
+}
+
 struct ClassCase {
   Shape logits;
   DType type, label_type;
@@ -282,6 +354,11 @@ TEST_P(Loss, MetaAndErrors) {
   EXPECT_THROW(loss_sums(meta, ErrorNorm::kSquared, x, Array(meta, {2, 3, 5}, DType::kFloat32), weight),
                ShapeError);
   EXPECT_THROW(loss_gradient(meta, ErrorNorm::kSquared, x, x, weight, weight), ShapeError);
+  EXPECT_EQ(loss_sums(meta, ErrorMeasure::crps(1), Array(meta, {6, 3, 4}, DType::kFloat32), x, weight)
+                .numerator.shape(),
+            (Shape{2, 4}));
+  EXPECT_THROW(loss_sums(meta, ErrorMeasure::crps(1), Array(meta, {5, 3, 4}, DType::kFloat32), x, weight),
+               ShapeError);
   const Array sums(meta, {2, 3}, DType::kFloat64),
       of_classes(meta, {ClassSums::kKinds, 2, 3}, DType::kFloat64);
   const ClassTerm term;

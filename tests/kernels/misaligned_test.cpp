@@ -21,6 +21,7 @@
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
+#include "kernels/ensemble.h"
 #include "kernels/forecast_scores.h"
 #include "kernels/group_statistics.h"
 #include "kernels/loss.h"
@@ -288,6 +289,12 @@ std::vector<Array> blending(Operands& o) {
   return {sums};
 }
 
+std::vector<Array> ensemble(Operands& o) {
+  const MemberNoise noise{{1, RandomPurpose::kNoise, ""}, 2, 1, {{3, 1, 2}, {3, 4, 2}}};
+  const MemberBox of{{6, 31, kChannels + 3}, {{0, 0, 0}, {6, 31, kChannels + 3}}, 3};
+  return {member_inputs(o.context(), o({2, 31, kChannels}), o.type(), of, noise)};
+}
+
 std::vector<Array> forecast_scores(Operands& o) {
   Context& c = o.context();
   const Shape field{2, 37, 3};
@@ -385,6 +392,7 @@ std::vector<Family> families() {
           {"relative_bias", relative_bias_of_windows},
           {"copy", copy},
           {"blending", blending},
+          {"ensemble", ensemble},
           {"forecast_scores", forecast_scores},
           {"loss", loss},
           {"optimizer", optimizer},

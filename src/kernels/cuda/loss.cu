@@ -16,63 +16,82 @@ struct Measure {
   __device__ double value(double e) const {
     const double size = e < 0.0 ? -e : e;
     if (norm == ErrorNorm::kSquared) return e * e;
-    if (norm == ErrorNorm::kAbsolute) return size;
     if (norm == ErrorNorm::kSigned) return e;
+    if (norm != ErrorNorm::kHuber) return size;
     return size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
   }
   __device__ double slope(double e) const {
     const double sign = e > 0.0 ? 1.0 : e < 0.0 ? -1.0 : 0.0;
     if (norm == ErrorNorm::kSquared) return 2.0 * e;
-    if (norm == ErrorNorm::kAbsolute) return sign;
     if (norm == ErrorNorm::kSigned) return 1.0;
+    if (norm != ErrorNorm::kHuber) return sign;
     return e <= delta && e >= -delta ? e : delta * sign;
   }
 };
 
-/// Predictions and targets, [b, points, c].
+/// Predictions of members, [b · members, points, c], and targets, [b, points, c].
 template <typename T>
 struct Errors {
-  std::int64_t points, channels;
+  std::int64_t points, channels, members;
   const Element<T>* prediction;
   AnyElements target;
   const double* weight;
   Measure measure;
+  double share, of_pair;  ///< of each member's measure, and of what a pair of them differs by
 
-  /// Whether element i counts, and by how much its prediction is off.
-  __device__ bool error(std::int64_t i, double& off) const {
-    const auto wanted = target.get<double>(i);
-    off = load<double>(prediction[i]) - wanted;
-    return wanted == wanted;
+  __device__ std::int64_t size() const { return points * channels; }
+  /// What a member of the sample predicts of element `within` of it.
+  __device__ double member(std::int64_t sample, std::int64_t j, std::int64_t within) const {
+    return load<double>(prediction[(sample * members + j) * size() + within]);
   }
 };
 
 template <typename T>
 Errors<T> errors_of(const ErrorMeasure& measure, const Array& prediction, const Array& target,
                     const Array& weight) {
-  return {prediction.shape().count(1, prediction.rank() - 1),
-          prediction.shape().back(),
+  const std::int64_t members = target.count() == 0 ? 1 : prediction.shape()[0] / target.shape()[0];
+  return {target.shape().count(1, target.rank() - 1),
+          target.shape().back(),
+          members,
           elements<T>(prediction),
           any_elements(target),
           weight.data<double>(),
-          {measure.norm, measure.delta}};
+          {measure.norm, measure.delta},
+          1.0 / static_cast<double>(members),
+          measure.pair_weight(members)};
 }
 
-template <typename T>
+/// @tparam kSeveral  whether there is more than one member.
+template <typename T, bool kSeveral>
 struct ErrorTerms {
   Errors<T> errors;
 
   struct Part {
-    double weight, off;
+    double weight, measure;
     bool counts;
   };
   __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t channel) const {
-    Part part{errors.weight[point], 0, false};
-    part.counts = errors.error((sample * errors.points + point) * errors.channels + channel, part.off);
-    return part;
+    const std::int64_t within = point * errors.channels + channel;
+    const auto wanted = errors.target.template get<double>(sample * errors.size() + within);
+    if constexpr (kSeveral) {
+      double sum = 0, apart = 0;
+      for (std::int64_t j = 0; j < errors.members; ++j) {
+        const double own = errors.member(sample, j, within);
+        sum += errors.measure.value(own - wanted);
+        for (std::int64_t k = j + 1; errors.of_pair != 0 && k < errors.members; ++k) {
+          const double difference = own - errors.member(sample, k, within);
+          apart += difference < 0 ? -difference : difference;
+        }
+      }
+      return {errors.weight[point], errors.share * sum - errors.of_pair * apart, wanted == wanted};
+    } else {
+      const double measure = errors.measure.value(errors.member(sample, 0, within) - wanted);
+      return {errors.weight[point], measure, wanted == wanted};
+    }
   }
   __device__ void add(const Part& part, double (&sums)[2]) const {
     if (!part.counts) return;
-    sums[0] += part.weight * errors.measure.value(part.off);
+    sums[0] += part.weight * part.measure;
     sums[1] += part.weight;
   }
 };
@@ -91,13 +110,18 @@ struct ErrorGradient {
   const double* factor;
   Element<T>* gradient;
   __device__ void operator()(std::int64_t i) const {
-    const std::int64_t channel = i % errors.channels, point = i / errors.channels % errors.points,
-                       sample = i / errors.channels / errors.points;
-    double off = 0;
-    const bool counts = errors.error(i, off);
-    gradient[i] = stored<Element<T>>(counts ? factor[sample * errors.channels + channel] *
-                                                  errors.weight[point] * errors.measure.slope(off)
-                                            : 0.0);
+    const std::int64_t within = i % errors.size(), sample = i / errors.size() / errors.members;
+    const std::int64_t channel = within % errors.channels, point = within / errors.channels;
+    const auto wanted = errors.target.template get<double>(sample * errors.size() + within);
+    const auto own = load<double>(errors.prediction[i]);
+    double above = 0;  // members below less those above
+    for (std::int64_t k = 0; errors.of_pair != 0 && k < errors.members; ++k) {
+      const double other = errors.member(sample, k, within);
+      above += own > other ? 1.0 : own < other ? -1.0 : 0.0;
+    }
+    const double slope = errors.share * errors.measure.slope(own - wanted) - errors.of_pair * above;
+    const double of_point = factor[sample * errors.channels + channel] * errors.weight[point];
+    gradient[i] = stored<Element<T>>(wanted == wanted ? of_point * slope : 0.0);
   }
 };
 
@@ -353,8 +377,13 @@ class Loss : public LossKernels {
     visit(prediction.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const Errors<T> errors = errors_of<T>(measure, prediction, target, weight);
-      column_sums<2>(context, prediction.shape()[0], errors.points, errors.channels, ErrorTerms<T>{errors},
-                     StoreErrors{sums.numerator.data<double>(), sums.denominator.data<double>()});
+      const StoreErrors store{sums.numerator.data<double>(), sums.denominator.data<double>()};
+      const std::int64_t samples = target.shape()[0];
+      if (errors.members == 1) {
+        column_sums<2>(context, samples, errors.points, errors.channels, ErrorTerms<T, false>{errors}, store);
+      } else {
+        column_sums<2>(context, samples, errors.points, errors.channels, ErrorTerms<T, true>{errors}, store);
+      }
     });
   }
 

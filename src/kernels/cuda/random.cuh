@@ -7,13 +7,11 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// Which elements dropout keeps, by the random numbers of array/random.h: the same bits as on the host.
-struct DropoutDraw {
+/// The random numbers of array/random.h: the same bits as on the host.
+struct RandomDraw {
   std::uint32_t key[2] = {};
   std::uint64_t step = 0, sample = 0, rollout = 0;
   const double* steps_later = nullptr;  ///< RecordedPosition; null: none
-  std::uint64_t threshold = 0;          ///< of 2³²: fewer bits are dropped
-  double scale = 1;                     ///< of what is kept
 
   /// The bits of elements 4g to 4g + 3, by Philox4x32-10.
   __device__ void group(std::uint64_t of_sample, std::uint64_t g, std::uint32_t (&c)[4]) const {
@@ -33,6 +31,33 @@ struct DropoutDraw {
       k1 += 0xBB67AE85U;
     }
   }
+  /// RandomStream::normal().
+  __device__ double normal(std::uint64_t of_sample, std::uint64_t element) const {
+    std::uint32_t bits[4];
+    group(of_sample, element / 2, bits);
+    const std::uint32_t of_radius = element % 2 == 0 ? bits[0] : bits[2],
+                        of_angle = element % 2 == 0 ? bits[1] : bits[3];
+    return sqrt(-2.0 * log((of_radius + 1.0) * 0x1p-32)) *
+           cos(2.0 * 3.14159265358979323846 * (of_angle * 0x1p-32));
+  }
+};
+
+inline void place(Context& context, const RandomStream& stream, const RandomPosition& position,
+                  RandomDraw& draw) {
+  const Array& later = context.state<RecordedPosition>().steps_later;
+  if (later.defined()) draw.steps_later = later.data<double>();
+  draw.key[0] = stream.key()[0];
+  draw.key[1] = stream.key()[1];
+  draw.step = position.step;
+  draw.sample = position.sample;
+  draw.rollout = position.rollout;
+}
+
+/// Which elements dropout keeps.
+struct DropoutDraw : RandomDraw {
+  std::uint64_t threshold = 0;  ///< of 2³²: fewer bits are dropped
+  double scale = 1;             ///< of what is kept
+
   /// What dropout multiplies a group's element `word` by.
   template <typename R>
   __device__ R factor_of(const std::uint32_t (&bits)[4], int word) const {
@@ -62,13 +87,7 @@ struct DropoutDraw {
 inline DropoutDraw dropout_draw(Context& context, double probability, const RandomStream& stream,
                                 const RandomPosition& position) {
   DropoutDraw draw;
-  const Array& later = context.state<RecordedPosition>().steps_later;
-  if (later.defined()) draw.steps_later = later.data<double>();
-  draw.key[0] = stream.key()[0];
-  draw.key[1] = stream.key()[1];
-  draw.step = position.step;
-  draw.sample = position.sample;
-  draw.rollout = position.rollout;
+  place(context, stream, position, draw);
   draw.threshold = static_cast<std::uint64_t>(std::ceil(probability * 0x1p32));
   draw.scale = 1.0 / (1.0 - probability);
   return draw;

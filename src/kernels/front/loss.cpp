@@ -1,5 +1,7 @@
 #include "kernels/loss.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/front/loss_kernels.h"
@@ -9,23 +11,38 @@ namespace jigsaw::inline kernels {
 namespace {
 
 constexpr double kSumFlops = 4, kGradientFlops = 4;
+constexpr double kPairFlops = 2;                                 // per prediction and other member
 constexpr double kClassSumFlops = 10, kClassGradientFlops = 12;  // per logit, an exponential counting as 4
 constexpr double kMeanFlops = 4, kFactorFlops = 2;               // per sample and channel, or class and term
 
 /// Sums over points are few: the reference's loops are right for every host backend.
 constexpr DType kAnywhere = DType::kFloat64;
 
-/// [b, c] of prediction [b, points…, c].
-Shape sample_channels(std::string_view kernel, const Array& prediction) {
-  if (prediction.rank() < 2) {
-    throw ShapeError(concat(kernel, ": the prediction ", prediction.shape(), " should be [b, points…, c]"));
+/// [b, c] of the target [b, points…, c].
+Shape sample_channels(std::string_view kernel, const Array& target) {
+  if (target.rank() < 2) {
+    throw ShapeError(concat(kernel, ": the target ", target.shape(), " should be [b, points…, c]"));
   }
-  return {prediction.shape()[0], prediction.shape().back()};
+  return {target.shape()[0], target.shape().back()};
+}
+
+/// How many predictions there are of each sample.
+std::int64_t members_of(const Array& prediction, const Array& target) {
+  return target.shape()[0] == 0 ? 1 : std::max<std::int64_t>(1, prediction.shape()[0] / target.shape()[0]);
+}
+
+/// What each prediction costs.
+double flops_of(double flops, const ErrorMeasure& measure, const Array& prediction, const Array& target) {
+  const std::int64_t members = members_of(prediction, target);
+  const double pairs = measure.norm == ErrorNorm::kCrps ? kPairFlops * static_cast<double>(members - 1) : 0;
+  return (flops + pairs) * static_cast<double>(prediction.count());
 }
 
 void require_loss(std::string_view kernel, const Array& prediction, const Array& target,
                   const Array& weight) {
-  require_same_shape(kernel, prediction.shape(), target.shape());
+  Shape wanted = target.shape();
+  wanted[0] *= members_of(prediction, target);
+  require_same_shape(kernel, prediction.shape(), wanted);
   require_count(kernel, "the weight", weight, prediction.shape().count(1, prediction.rank() - 1));
   require(target.dtype() != DType::kBfloat16, "loss: the target is f32 or f64");
   require(weight.dtype() == DType::kFloat64, "loss: weights are f64");
@@ -75,22 +92,22 @@ Array mean_parts(Context& context) {
 
 LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& prediction,
                    const Array& target, const Array& weight) {
-  const Shape shape = sample_channels("loss_sums", prediction);
+  const Shape shape = sample_channels("loss_sums", target);
   require_loss("loss_sums", prediction, target, weight);
   LossSums sums{Array(context, shape, DType::kFloat64), Array(context, shape, DType::kFloat64)};
-  count_work(context, kSumFlops * static_cast<double>(prediction.count()), {&prediction, &target});
+  count_work(context, flops_of(kSumFlops, measure, prediction, target), {&prediction, &target});
   launch(context, prediction.dtype(), &LossKernels::sums, measure, prediction, target, weight, sums);
   return sums;
 }
 
 Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& prediction,
                     const Array& target, const Array& weight, const Array& factor) {
-  const Shape shape = sample_channels("loss_gradient", prediction);
+  const Shape shape = sample_channels("loss_gradient", target);
   require_loss("loss_gradient", prediction, target, weight);
   require_same_shape("loss_gradient", factor.shape(), shape);
   require(factor.dtype() == DType::kFloat64, "loss: factors are f64");
   Array gradient(context, prediction.shape(), prediction.dtype());
-  count_work(context, kGradientFlops * static_cast<double>(prediction.count()),
+  count_work(context, flops_of(kGradientFlops, measure, prediction, target),
              {&prediction, &target, &gradient});
   launch(context, prediction.dtype(), &LossKernels::gradient, measure, prediction, target, weight, factor,
          gradient);

@@ -5,6 +5,7 @@
 #include "kernels/front/contraction_kernels.h"
 #include "kernels/front/convolution_kernels.h"
 #include "kernels/front/copy_kernels.h"
+#include "kernels/front/ensemble_kernels.h"
 #include "kernels/front/forecast_scores_kernels.h"
 #include "kernels/front/group_statistics_kernels.h"
 #include "kernels/front/loss_kernels.h"
@@ -51,6 +52,12 @@ const ConvolutionKernels& kernels() {
 template <>
 const CopyKernels& kernels() {
   static const CopyKernels instance;
+  return instance;
+}
+
+template <>
+const EnsembleKernels& kernels() {
+  static const EnsembleKernels instance;
   return instance;
 }
 

@@ -10,20 +10,57 @@ namespace jigsaw::inline kernels::reference {
 
 namespace {
 
-/// Calls f(element, point, sample-and-channel, prediction − target) for every valid element.
+/// The members' predictions at one valid point of a channel, in float64.
+struct Members {
+  std::int64_t point;
+  std::int64_t sample_channel;      ///< number of the sums that it counts in
+  std::int64_t first, apart;        ///< element of the first member, and how far those of members stand apart
+  double wanted;                    ///< the target
+  std::vector<double> predictions;  ///< of each member
+
+  double measure(const ErrorMeasure& of) const {
+    double sum = 0, pairs = 0;
+    for (std::size_t j = 0; j < predictions.size(); ++j) {
+      sum += of.value(predictions[j] - wanted);
+      for (std::size_t k = j + 1; k < predictions.size(); ++k)
+        pairs += std::abs(predictions[j] - predictions[k]);
+    }
+    const auto members = static_cast<double>(predictions.size());
+    return sum / members - of.pair_weight(std::ssize(predictions)) * pairs;
+  }
+  /// d measure/d x_j.
+  double slope(const ErrorMeasure& of, std::size_t j) const {
+    double above = 0;  // members below x_j less those above it
+    for (const double other : predictions)
+      above += predictions[j] > other ? 1.0 : predictions[j] < other ? -1.0 : 0.0;
+    const auto members = static_cast<double>(predictions.size());
+    return of.slope(predictions[j] - wanted) / members - of.pair_weight(std::ssize(predictions)) * above;
+  }
+};
+
+/// Calls f(members) for every valid point of a channel.
 template <typename F>
 void for_each_valid(const Array& prediction, const Array& target, F&& f) {
-  const std::int64_t channels = prediction.shape().back();
-  const std::int64_t points = prediction.shape().count(1, prediction.rank() - 1);
+  if (target.count() == 0) return;
+  const std::int64_t channels = target.shape().back();
+  const std::int64_t points = target.shape().count(1, target.rank() - 1), size = points * channels;
+  Members at;
+  at.apart = size;
+  at.predictions.resize(static_cast<std::size_t>(prediction.shape()[0] / target.shape()[0]));
   visit(prediction.dtype(), [&](auto p_zero) {
     visit(target.dtype(), [&](auto t_zero) {
-      for (std::int64_t i = 0; i < prediction.count(); ++i) {
-        const auto wanted = static_cast<double>(target.data<decltype(t_zero)>()[i]);
-        if (std::isnan(wanted)) continue;
-        const std::int64_t point = i / channels % points;
-        const std::int64_t sample = i / channels / points;
-        f(i, point, sample * channels + i % channels,
-          static_cast<double>(prediction.data<decltype(p_zero)>()[i]) - wanted);
+      for (std::int64_t i = 0; i < target.count(); ++i) {
+        at.wanted = static_cast<double>(target.data<decltype(t_zero)>()[i]);
+        if (std::isnan(at.wanted)) continue;
+        const std::int64_t sample = i / size;
+        at.point = i / channels % points;
+        at.sample_channel = sample * channels + i % channels;
+        at.first = sample * std::ssize(at.predictions) * size + i % size;
+        for (std::size_t j = 0; j < at.predictions.size(); ++j) {
+          const std::int64_t element = at.first + static_cast<std::int64_t>(j) * size;
+          at.predictions[j] = static_cast<double>(prediction.data<decltype(p_zero)>()[element]);
+        }
+        f(at);
       }
     });
   });
@@ -108,10 +145,10 @@ class Loss : public LossKernels {
             const Array& weight, LossSums& sums) const override {
     std::ranges::fill(sums.numerator.span<double>(), 0.0);
     std::ranges::fill(sums.denominator.span<double>(), 0.0);
-    for_each_valid(prediction, target, [&](std::int64_t, std::int64_t point, std::int64_t bc, double error) {
-      const double w = weight.data<double>()[point];
-      sums.numerator.data<double>()[bc] += w * measure.value(error);
-      sums.denominator.data<double>()[bc] += w;
+    for_each_valid(prediction, target, [&](const Members& at) {
+      const double w = weight.data<double>()[at.point];
+      sums.numerator.data<double>()[at.sample_channel] += w * at.measure(measure);
+      sums.denominator.data<double>()[at.sample_channel] += w;
     });
   }
 
@@ -120,11 +157,13 @@ class Loss : public LossKernels {
     visit(gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
       std::ranges::fill(gradient.span<T>(), T(0.0F));
-      for_each_valid(
-          prediction, target, [&](std::int64_t i, std::int64_t point, std::int64_t bc, double error) {
-            gradient.data<T>()[i] = static_cast<T>(factor.data<double>()[bc] * weight.data<double>()[point] *
-                                                   measure.slope(error));
-          });
+      for_each_valid(prediction, target, [&](const Members& at) {
+        const double of_point = factor.data<double>()[at.sample_channel] * weight.data<double>()[at.point];
+        for (std::size_t j = 0; j < at.predictions.size(); ++j) {
+          gradient.data<T>()[at.first + static_cast<std::int64_t>(j) * at.apart] =
+              static_cast<T>(of_point * at.slope(measure, j));
+        }
+      });
     });
   }
 
