@@ -31,6 +31,7 @@ std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::s
 
 struct EvaluateArguments {
   ModelArguments model;
+  int members = 0;                              ///< 0: as ensemble.members
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
   std::vector<std::string> regions;
@@ -42,7 +43,8 @@ struct EvaluateArguments {
 
 /// Options of one task that mean nothing for the other.
 void refuse_options(const EvaluateArguments& options, bool images) {
-  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--leads", options.leads > 0},
+  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--members", options.members > 0},
+                                                                  {"--leads", options.leads > 0},
                                                                   {"--region", !options.regions.empty()},
                                                                   {"--climatology",
                                                                    !options.climatology.empty()}},
@@ -65,6 +67,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     Weights weights = Weights::kAuto;
     together(job.world, [&] {
       refuse_options(options, images);
+      if (!images) set_members(options.members, configuration);
       if (options.data_range && configuration.data.classes > 0)
         throw ConfigError("command line: --data-range is for targets that are numbers, and these are labels");
       configuration.data.valid = parts_of(configuration.data, options.period);
@@ -101,6 +104,7 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
       .expected(1, 2);
   command.add_option("--leads", options->leads, "Steps of each forecast; default: validation.rollout")
       .within(1, 100'000);
+  add_members(command, options->members);
   command.add_option("--region", options->regions,
                      "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
   command.add_option("--climatology", options->climatology,

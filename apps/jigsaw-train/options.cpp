@@ -33,4 +33,22 @@ void add_overlap(const CommandOptions& command, std::optional<double>& overlap) 
       .within(0.0, 0.95);
 }
 
+void add_members(const CommandOptions& command, int& members) {
+  command
+      .add_option("--members", members,
+                  "Of a model with noise in its input: how many forecasts from each start; default: "
+                  "ensemble.members")
+      .within(1, 1024);
+}
+
+void set_members(int members, Configuration& configuration) {
+  if (members == 0) return;
+  if (members > 1 && configuration.ensemble.noise_channels() == 0) {
+    throw ConfigError(concat("command line: --members ", members,
+                             " would be equal forecasts, for by this configuration the model takes no noise: "
+                             "ensemble.local_noise and ensemble.global_noise are 0"));
+  }
+  configuration.ensemble.members = members;
+}
+
 }  // namespace jigsaw

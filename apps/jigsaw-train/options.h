@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "command_options.h"
+#include "train/configuration.h"
 
 namespace jigsaw {
 
@@ -27,5 +28,10 @@ void add_model(const CommandOptions& command, ModelArguments& arguments);
 
 /// --overlap of windows over images.
 void add_overlap(const CommandOptions& command, std::optional<double>& overlap);
+
+/// --members of an ensemble; 0: as the configuration says.
+void add_members(const CommandOptions& command, int& members);
+/// @throws ConfigError  for several members of a model that has nothing by which they could differ.
+void set_members(int members, Configuration& configuration);
 
 }  // namespace jigsaw

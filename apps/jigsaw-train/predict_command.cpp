@@ -13,6 +13,7 @@ namespace {
 
 struct PredictArguments {
   ModelArguments model;
+  int members = 0;  ///< 0: as ensemble.members
   std::string output;
   bool overwrite = false;
   int steps = 1;
@@ -28,7 +29,8 @@ struct PredictArguments {
 
 /// Options of one task that mean nothing for the other.
 void refuse_options(const PredictArguments& options, bool images) {
-  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--start", !options.starts.empty()},
+  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--members", options.members > 0},
+                                                                  {"--start", !options.starts.empty()},
                                                                   {"--period", !options.period.empty()},
                                                                   {"--steps", options.steps != 1},
                                                                   {"--variables", !options.variables.empty()},
@@ -73,7 +75,10 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       together(job.world, [&] { refuse_own_files(configuration.data); });
       configuration.data.files = from_here(options.input);
     }
-    if (!images) configuration.validation.rollout = options.steps;
+    if (!images) {
+      configuration.validation.rollout = options.steps;
+      together(job.world, [&] { set_members(options.members, configuration); });
+    }
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
     TrainedModel model(configuration, job.folder, options.model.checkpoint,
@@ -111,6 +116,7 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   command.add_option("--input", options->input, "Files or patterns in place of data.files");
   command.add_option("--steps", options->steps, "Steps of each forecast, of data.lead_hours each")
       .within(1, 100'000);
+  add_members(command, options->members);
   const CommandOption start = command.add_option("--start", options->starts,
                                                  "Times that forecasts start from, like 2019-03-01T06:00");
   command

@@ -64,7 +64,7 @@ struct Sweep {
 void check_metric(const SearchSpace& space, const Configuration& run) {
   if (space.method == SearchMethod::kHalving && run.validation.every == 0)
     throw ConfigError("a sweep by successive halving needs validations: set validation.every and data.valid");
-  const std::vector<std::string> measures = score_measures(run.data);
+  const std::vector<std::string> measures = score_measures(run.data, run.ensemble.members);
   const auto refuse = [&](const std::vector<std::string>& known) {
     if (std::ranges::find(known, space.metric) != known.end()) return;
     throw ConfigError(concat("metric: validation gives no ", quote(space.metric),

@@ -43,6 +43,7 @@ void keep_most(RankEstimate& most, const RankEstimate& other) {
   keep(most.memory_bytes, other.memory_bytes);
   keep(most.flops, other.flops);
   keep(most.file_bytes, other.file_bytes);
+  keep(most.samples_read, other.samples_read);
   for (std::size_t kind = 0; kind < most.sent_bytes.size(); ++kind)
     keep(most.sent_bytes[kind], other.sent_bytes[kind]);
   keep(most.compute_seconds, other.compute_seconds);
@@ -121,11 +122,13 @@ class OneMesh {
     return savings;
   }
 
-  /// Into how many parts a batch may be cut so that each group has a sample: as configured, and more.
+  /// Into how many parts a batch may be cut so that each group has a sample, or a member of one: as
+  /// configured, and more.
   std::vector<std::int64_t> all_parts() const {
     const TrainOptions& train = question_.configuration.train;
     std::vector<std::int64_t> parts;
-    for (std::int64_t count = train.accumulate; train.batch_size / count >= mesh_.data; ++count) {
+    const std::int64_t members = question_.configuration.ensemble.members;
+    for (std::int64_t count = train.accumulate; train.batch_size / count * members >= mesh_.data; ++count) {
       const bool doubles = parts.empty() || count >= 2 * parts.back();
       if (train.batch_size % count == 0 && doubles) parts.push_back(count);
     }
@@ -202,8 +205,9 @@ void for_each_on_threads(std::size_t count, int threads, const std::function<voi
   throw ConfigError(concat(
       "--ranks ", ranks,
       ": no mesh has so many ranks of which each has a part of the work: data can be at most ", work.samples,
-      " (samples at a time), domain at most [", join(work.units, ", "), "] (patches), tensor at most ",
-      work.channels, " (channels); ", below, fits(above) ? concat(" or ", above) : "", " ranks would fit"));
+      question.configuration.ensemble.members > 1 ? " (members of samples" : " (samples",
+      " at a time), domain at most [", join(work.units, ", "), "] (patches), tensor at most ", work.channels,
+      " (channels); ", below, fits(above) ? concat(" or ", above) : "", " ranks would fit"));
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ ModelWork work_of(const Configuration& configuration, const DataDescription& dat
   OpenedRun run(alone, described_objective(alone, data), *world);
   PlacedModel& placed = run.placed();
   ModelWork work;
-  work.samples = placed.samples();
+  work.samples = placed.forecasts();
   const std::vector<std::int64_t> units = placed.model().input_units();
   for (int d = 0; d < data.space.rank(); ++d) {
     const std::int64_t unit = units.empty() ? 1 : units[static_cast<std::size_t>(d)];

@@ -16,7 +16,7 @@ struct ModelWork {
   double forward_flops = 0;  ///< of a batch and rollout
   double parameters = 0;     ///< elements
   std::vector<Product> products;
-  std::int64_t samples = 1;         ///< that run at a time
+  std::int64_t samples = 1;         ///< that run at a time, each member of an ensemble as one
   std::vector<std::int64_t> units;  ///< patches along each spatial axis
   std::int64_t channels = 1;        ///< the most that stand between two blocks
 };

@@ -54,8 +54,6 @@ Json bytes_json(const RankEstimate& rank) {
 }
 
 Json mesh_json(const MeshQuestion& question, const PlannedMesh& mesh) {
-  const double samples =
-      static_cast<double>(question.configuration.train.batch_size) / static_cast<double>(mesh.mesh.data);
   Json json = {{"mesh", jigsaw::to_json(mesh.mesh)},
                {"zero", name(mesh.zero)},
                {"recompute", name(mesh.recompute)},
@@ -66,7 +64,7 @@ Json mesh_json(const MeshQuestion& question, const PlannedMesh& mesh) {
                {"compute_seconds", mesh.worst.compute_seconds},
                {"exposed_communication_seconds", mesh.worst.stalled_seconds},
                {"read_seconds", mesh.worst.read_seconds},
-               {"read_bytes_per_sample", mesh.worst.file_bytes / samples}};
+               {"read_bytes_per_sample", mesh.worst.file_bytes / mesh.worst.samples_read}};
   json.update(bytes_json(mesh.worst));
   json["collectives"] = collectives_json(mesh.worst);
   return json;
@@ -170,12 +168,10 @@ std::string to_text(const MeshQuestion& question, const PlanReport& report) {
   if (report.configured) text += concat("as configured:\n", line(question, "", *report.configured));
   if (!report.answer.best.empty()) {
     const RankEstimate& first = report.answer.best.front().worst;
-    const double samples =
-        static_cast<double>(question.configuration.train.batch_size) / report.answer.best.front().mesh.data;
     text += traffic_text(report.answer.best.front());
     text += concat("It computes ", 1e-12 * first.flops, " TFLOP and reads ",
-                   gigabytes(first.file_bytes / samples), " GB of each of its samples. To run so:\n  ",
-                   settings(report.answer.best.front()), "\n");
+                   gigabytes(first.file_bytes / first.samples_read),
+                   " GB of each of its samples. To run so:\n  ", settings(report.answer.best.front()), "\n");
   }
   if (!report.answer.others.empty())
     text += concat(report.answer.others.size(), " other meshes were not planned, the first of which takes ",

@@ -23,7 +23,7 @@ double file_bytes(const OpenedRun& run, int leads) {
   const PlacedModel& placed = run.placed();
   const Box input = placed.input_box(placed.samples()),
             target = placed.target_box(run.loss(), placed.samples());
-  std::set<std::pair<Field, int>> states;  // and the hour
+  std::set<std::pair<Field, int>> of_input, of_target;  // and the hour
   const auto covers = [](const Box& box, std::size_t channel) {
     const int last = box.extent.rank() - 1;
     return static_cast<std::int64_t>(channel) >= box.begin[last] &&
@@ -33,21 +33,32 @@ double file_bytes(const OpenedRun& run, int leads) {
   for (std::size_t c = 0; c < channels.inputs.size(); ++c) {
     const Channel& channel = channels.inputs[c];
     const bool changes = channel.role == Role::kPrognostic || channel.role == Role::kDiagnostic;
-    if (changes && covers(input, c)) states.emplace(channel.field, channel.hours);
+    if (changes && covers(input, c)) of_input.emplace(channel.field, channel.hours);
     for (int r = 0; r < leads && channel.role == Role::kPrescribed && covers(input, c); ++r)
-      states.emplace(channel.field, channel.hours + r * config.data.lead_hours);
+      of_input.emplace(channel.field, channel.hours + r * config.data.lead_hours);
   }
   const bool of_images = config.data.of_images();
   for (std::size_t c = 0; c < channels.targets.size(); ++c) {
     const Channel& channel = channels.targets[c];
     if (!covers(target, of_images && config.data.classes > 0 ? 0 : c)) continue;
     const bool increment = !of_images && config.data.predict == Predict::kIncrement;
-    if (of_images || (increment && channel.role == Role::kPrognostic)) states.emplace(channel.field, 0);
-    for (int r = 1; r <= leads && !of_images; ++r) states.emplace(channel.field, r * config.data.lead_hours);
+    if (of_images || (increment && channel.role == Role::kPrognostic)) of_target.emplace(channel.field, 0);
+    for (int r = 1; r <= leads && !of_images; ++r)
+      of_target.emplace(channel.field, r * config.data.lead_hours);
   }
-  const double points = static_cast<double>(input.extent.count(1, input.extent.rank() - 1)),
-               samples = static_cast<double>(input.extent[0]);
-  return kStored * samples * points * static_cast<double>(states.size());
+  const auto points = [](const Box& box) {
+    return static_cast<double>(box.extent.count(0, box.extent.rank() - 1));
+  };
+  // What both need of the same points is read once.
+  const auto same = [&](const Shape& a, const Shape& b) {
+    return std::equal(a.begin(), a.begin() + a.rank() - 1, b.begin());
+  };
+  if (same(input.begin, target.begin) && same(input.extent, target.extent)) {
+    of_input.merge(of_target);
+    of_target.clear();
+  }
+  return kStored * (points(input) * static_cast<double>(of_input.size()) +
+                    points(target) * static_cast<double>(of_target.size()));
 }
 
 Json coordinates_of(const Mesh& mesh) {
@@ -95,6 +106,8 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
     result.sent_bytes[kind] = world->traffic().sent_bytes[kind] - before.sent_bytes[kind];
   result.traffic = clock.traffic();
   result.file_bytes = static_cast<double>(config.train.accumulate) * file_bytes(run, leads);
+  result.samples_read =
+      static_cast<double>(config.train.accumulate * placed.input_box(placed.samples()).extent[0]);
   result.compute_seconds = clock.computed();
   result.stalled_seconds = clock.stalled();
   if (estimated.machine.read_bytes_per_second > 0)

@@ -18,8 +18,9 @@ namespace jigsaw::inline estimate {
 /// what hold_on_gpu() adds.
 struct RankEstimate : StepCount {
   int rank = 0;
-  Json coordinates;       ///< of its place in the mesh, by axis
-  double file_bytes = 0;  ///< read in a step, 4 a value
+  Json coordinates;         ///< of its place in the mesh, by axis
+  double file_bytes = 0;    ///< read in a step, 4 a value
+  double samples_read = 0;  ///< of how many samples
   std::array<double, kCollectives> sent_bytes{};
   std::map<std::pair<std::string, Collective>, AxisTraffic> traffic;
   double compute_seconds = 0, stalled_seconds = 0, read_seconds = 0;

@@ -70,16 +70,15 @@ class ClimatologyPass {
         wanted.insert(day_and_hour(start + ahead(lead), calendar));
     }
     const Rank& rank = placed_.rank();
-    climatology_ =
-        std::make_unique<Climatology>(data_.files(), data_.channels().targets,
-                                      rank.box(placed_.model().output_layout(rank.mesh, placed_.samples())),
-                                      periods_of(data_.options().train, calendar, "data.train"),
-                                      std::vector<DayAndHour>(wanted.begin(), wanted.end()));
+    climatology_ = std::make_unique<Climatology>(data_.files(), data_.channels().targets,
+                                                 rank.box(placed_.sample_layout(placed_.samples())),
+                                                 periods_of(data_.options().train, calendar, "data.train"),
+                                                 std::vector<DayAndHour>(wanted.begin(), wanted.end()));
   }
 
   void add(std::int64_t first, int lead, const Batch& batch) {
     const Rank& rank = placed_.rank();
-    const Layout layout = placed_.model().output_layout(rank.mesh, std::ssize(batch.times));
+    const Layout layout = placed_.sample_layout(std::ssize(batch.times));
     const Box box = rank.box(layout);
     if (box.empty()) return;
     const Array truth = physical_.of(rank, layout, batch.target(lead), batch.origin);

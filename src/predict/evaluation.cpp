@@ -133,7 +133,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   auto& data = dynamic_cast<Dataset&>(run.data());
   const Rank& rank = run.placed().rank();
   const int leads = run.configuration().validation_rollout();
-  const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
+  const std::int64_t members = run.placed().members();
+  const Box piece = rank.box(run.placed().sample_layout(run.placed().samples()));
   std::vector<Region> regions;
   std::vector<std::vector<double>> weights;
   std::optional<ScoreFiles> files;
@@ -151,7 +152,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
   const auto before = std::chrono::steady_clock::now();
-  ForecastScores scores(rank.context, data, std::move(regions), weights, leads, climatology.get());
+  ForecastScores scores(rank.context, data, std::move(regions), weights, leads, members, climatology.get());
   {
     ProgressBar bar(log, "evaluate");
     Validation(run, true).run([&](int lead, const ShardedTensor& prediction,
@@ -169,7 +170,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
                  [&](const std::string& path) { write_netcdf(report, path); });
   });
   log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),
-                  " in ", human_seconds(seconds.count())));
+                  members > 1 ? concat(" and ", members, " members") : "", " in ",
+                  human_seconds(seconds.count())));
 }
 
 }  // namespace jigsaw::inline predict

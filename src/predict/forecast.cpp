@@ -16,6 +16,7 @@
 #include "predict/forecast_file.h"
 #include "predict/physical.h"
 #include "predict/rate.h"
+#include "train/ensemble.h"
 #include "train/rollouts.h"
 
 namespace jigsaw::inline predict {
@@ -109,6 +110,7 @@ class ForecastRun {
   }
 
   std::int64_t starts() const { return std::ssize(starts_); }
+  std::int64_t members() const { return placed_.members(); }
   /// Collective. @return  bytes of the file.
   std::int64_t run(Log& log);
   /// Values that are not finite where the input is not missing. Collective.
@@ -125,7 +127,9 @@ class ForecastRun {
   PackedPiece bring(int rank, const PackedPiece& own, const Layout& layout);
   Array states_of(int lead, const ShardedTensor& prediction, const Batch& batch);
   void put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch);
-  void write(PackedPiece& piece, std::int64_t first, int lead);
+  void put_member(std::int64_t number, int lead, std::int64_t member, const ShardedTensor& prediction,
+                  const Batch& batch);
+  void write(PackedPiece& piece, std::int64_t first, int lead, std::int64_t member);
 
   OpenedRun& run_;
   PlacedModel& placed_;
@@ -155,8 +159,9 @@ void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options
   reader_.emplace(data_.make_reader());
   if (run_.world().rank() != 0) return;
   output_ = std::make_unique<OutputFile>(options.output, options.overwrite, "--output", data_.paths());
-  ForecastContents contents{starts_, data_.options().lead_hours, steps_,
-                            {},      options.split_levels,       options.attributes};
+  ForecastContents contents{
+      starts_,          data_.options().lead_hours, steps_, {}, options.split_levels, options.attributes,
+      placed_.members()};
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
   for (const int channel : channels_)
     contents.fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
@@ -171,7 +176,7 @@ Batch ForecastRun::read(std::int64_t batch, int lead) {
   const auto first = starts_.begin() + batch * placed_.samples();
   request.times.assign(first, first + samples);
   request.input = placed_.input_box(samples);
-  request.target = rank_.box(placed_.model().output_layout(rank_.mesh, samples));
+  request.target = rank_.box(placed_.sample_layout(samples));
   request.rollout = steps_;
   request.lead = lead;
   request.dtype = placed_.types().master;
@@ -240,6 +245,20 @@ Array ForecastRun::states_of(int lead, const ShardedTensor& prediction, const Ba
 }
 
 void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch) {
+  const std::int64_t members = placed_.members();
+  for (std::int64_t j = 0; j < members; ++j) {
+    put_member(
+        number, lead, j,
+        {member_of(rank_.context, prediction.piece, members, j), of_samples(prediction.layout, members)},
+        batch);
+  }
+  together(run_.world(), [&] {
+    if (writer_) writer_->check();
+  });
+}
+
+void ForecastRun::put_member(std::int64_t number, int lead, std::int64_t member,
+                             const ShardedTensor& prediction, const Batch& batch) {
   const auto own = std::make_shared<PackedPiece>(piece_of(run_.world().rank(), prediction.layout));
   if (!own->box.empty()) {
     const Array states = states_of(lead, prediction, batch);
@@ -248,20 +267,19 @@ void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& predic
   for (int rank = 0; rank < run_.world().size(); ++rank) {
     const auto piece = rank > 0 ? std::make_shared<PackedPiece>(bring(rank, *own, prediction.layout)) : own;
     if (!writer_ || piece->count() == 0) continue;
-    writer_->push([this, piece, first = number * placed_.samples(), lead] { write(*piece, first, lead); });
+    writer_->push([this, piece, first = number * placed_.samples(), lead, member] {
+      write(*piece, first, lead, member);
+    });
   }
-  together(run_.world(), [&] {
-    if (writer_) writer_->check();
-  });
 }
 
-void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead) {
+void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead, std::int64_t member) {
   const Box plane{{piece.box.begin[1], piece.box.begin[2]}, {piece.box.extent[1], piece.box.extent[2]}};
   std::span<float> rest = piece.values;
   for (const int number : piece.written) {
     for (std::int64_t b = piece.box.begin[0]; b < piece.box.end(0); ++b) {
       const auto size = static_cast<std::size_t>(piece.plane());
-      file_->write(static_cast<std::size_t>(number), first + b, lead, plane, rest.first(size));
+      file_->write(static_cast<std::size_t>(number), first + b, lead, plane, rest.first(size), member);
       rest = rest.subspan(size);
     }
   }
@@ -307,8 +325,9 @@ void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
                     options.output));
   }
   const std::int64_t steps = run.starts() * options.steps;
-  log.info(concat("wrote ", counted(run.starts(), "forecast"), " of ", counted(options.steps, "step"), " to ",
-                  options.output, " (", human_bytes(bytes), ") in ", human_seconds(seconds), ": ",
+  log.info(concat("wrote ", counted(run.starts(), "forecast"), " of ", counted(options.steps, "step"),
+                  run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", options.output,
+                  " (", human_bytes(bytes), ") in ", human_seconds(seconds), ": ",
                   per_second(steps, "steps", seconds)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -90,6 +91,7 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
   const Times times = times_of(contents);
   define_times(contents, times, files.calendar());
+  if (contents.members > 1) define_members(contents.members);
   if (files.member()) define_member(*files.member());
   define_fields(files, contents, overlap);
   file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
@@ -135,6 +137,15 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   file_.add_text(lead_variable_, "units", "hours");
   file_.add_text(lead_variable_, "standard_name", "forecast_period");
   file_.add_text(lead_variable_, "long_name", "time since the start of the forecast");
+}
+
+/// Those that the model makes.
+void ForecastFile::define_members(std::int64_t members) {
+  members_ = file_.add_dimension("number", static_cast<std::size_t>(members));
+  members_variable_ = file_.add_variable("number", NetcdfOutput::Type::kInt, {members_});
+  file_.add_text(members_variable_, "standard_name", "realization");
+  file_.add_text(members_variable_, "long_name", "member of the model's ensemble");
+  file_.add_text(members_variable_, "units", "1");
 }
 
 /// The member of the ensemble that all forecasts are of, a scalar coordinate.
@@ -244,6 +255,10 @@ void ForecastFile::define_variable(const std::string& name, const std::vector<Fi
   const FieldDescription& field = fields[members.front()];
   std::vector<int> dimensions = {time_, lead_};
   std::vector<std::size_t> chunks = {1, 1};
+  if (members_ >= 0) {
+    dimensions.push_back(members_);
+    chunks.push_back(1);
+  }
   if (field.level) {
     dimensions.push_back(axes_[add_levels(fields, members)].dimension);
     chunks.push_back(1);
@@ -300,6 +315,11 @@ void ForecastFile::write_coordinates(const ForecastContents& contents, const Tim
   std::vector<int> leads;
   for (int lead = 1; lead <= contents.steps; ++lead) leads.push_back(lead * contents.lead_hours);
   file_.write(lead_variable_, leads);
+  if (members_ >= 0) {
+    std::vector<int> numbers(static_cast<std::size_t>(contents.members));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    file_.write(members_variable_, numbers);
+  }
   for (const Axis& axis : axes_) {
     if (axis.variable < 0) continue;
     const bool single = axis.description.single_precision;
@@ -316,12 +336,16 @@ void ForecastFile::write_points(FileSet& files) {
 }
 
 void ForecastFile::write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,
-                         std::span<float> values) {
+                         std::span<float> values, std::int64_t member) {
   for (float& value : values) {
     if (!std::isfinite(value)) value = NetcdfOutput::kFill;
   }
   const Place& place = places_[field];
   Box slab{{start, lead}, {1, 1}};
+  if (members_ >= 0) {
+    slab.begin.append(member);
+    slab.extent.append(1);
+  }
   if (place.level >= 0) {
     slab.begin.append(place.level);
     slab.extent.append(1);

@@ -20,12 +20,14 @@ struct ForecastContents {
   /// Each level is a variable of its own, t_850: for programs that take four dimensions at most.
   bool split_levels = false;
   std::map<std::string, std::string> attributes;  ///< of the whole file
+  std::int64_t members = 1;                       ///< of the ensemble that the model makes
 };
 
 /// A CF-1.10 NetCDF-4 file of forecasts in physical units: each variable is float
 /// [time, lead_time, level, latitude, longitude], without the level where it has none. `time` is when a
 /// forecast starts, `valid_time` [time, lead_time] what it is of, an auxiliary coordinate of each variable;
-/// so is the member of an ensemble, a number. Variables have the attributes of the input that say what they
+/// so is the member of an ensemble, a number. What a model makes several members of has a dimension for them
+/// behind the leads, `number`, from 0 on. Variables have the attributes of the input that say what they
 /// are (files/field_attributes.h). Latitude, longitude and levels stand as in the input, with their
 /// attributes and bounds. On a projected grid its own rows and columns are in place of latitude and
 /// longitude, which are auxiliary coordinates of each point, and the grid mapping of the input is there with
@@ -39,9 +41,9 @@ class ForecastFile {
   ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output, std::int64_t overlap);
 
   /// Rows and columns `box` [H, W] of field number `field` of the contents, of the forecast from
-  /// starts[start] after lead + 1 steps. What is not finite is missing.
+  /// starts[start] after lead + 1 steps, of one of the members. What is not finite is missing.
   void write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,
-             std::span<float> values);
+             std::span<float> values, std::int64_t member = 0);
   /// Closes it and gives it its name. @return its bytes.
   std::int64_t finish();
 
@@ -69,6 +71,7 @@ class ForecastFile {
 
   static Times times_of(const ForecastContents& contents);
   void define_times(const ForecastContents& contents, const Times& times, Calendar calendar);
+  void define_members(std::int64_t members);
   void define_member(const CoordinateDescription& member);
   std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
   std::size_t add_levels(const std::vector<FieldDescription>& fields, const std::vector<std::size_t>& order);
@@ -84,8 +87,9 @@ class ForecastFile {
 
   OutputFile& output_;
   NetcdfOutput file_;
-  int time_ = -1, lead_ = -1, bounds_ = -1;
-  int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, member_variable_ = -1;
+  int time_ = -1, lead_ = -1, members_ = -1, bounds_ = -1;
+  int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, members_variable_ = -1,
+      member_variable_ = -1;
   std::vector<std::string> auxiliary_;  // coordinates that all variables name
   std::vector<Axis> axes_;              // rows, columns, then levels
   std::optional<Points> points_;

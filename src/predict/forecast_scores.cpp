@@ -4,6 +4,8 @@
 
 #include "array/transfer.h"
 #include "parallel/redistribute.h"
+#include "train/ensemble.h"
+#include "train/scores.h"
 
 namespace jigsaw::inline predict {
 
@@ -15,15 +17,22 @@ Layout with_whole_rows(const Mesh& mesh, Layout layout) {
   return layout;
 }
 
+/// A piece's values in that layout. Collective over the mesh.
+std::vector<double> whole_rows(const Rank& rank, const Layout& layout, const Array& piece) {
+  return download_values(rank.context,
+                         redistribute(rank, {piece, layout}, with_whole_rows(rank.mesh, layout)).piece);
+}
+
 }  // namespace
 
 ForecastScores::ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
                                const std::vector<std::vector<double>>& weights, int leads,
-                               const Climatology* climatology)
+                               std::int64_t members, const Climatology* climatology)
     : data_(data),
       regions_(std::move(regions)),
       rows_(data.grid().row_weights()),
       leads_(leads),
+      members_(members),
       climatology_(climatology),
       physical_(data.channels(), data.statistics(), data.options().predict),
       channels_(data.channels().targets.size()),
@@ -90,11 +99,11 @@ Array ForecastScores::climate_of(const Rank& rank, const Box& box, int lead, con
 }
 
 void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) {
-  const Layout& layout = prediction.layout;
+  const Layout layout = of_samples(prediction.layout, members_);
   const auto physical = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
-  const ScoredStates states{physical_.predicted(rank, layout, prediction.piece, batch.origin),
-                            physical(batch.target(lead)), physical(batch.baseline),
-                            climate_of(rank, rank.box(layout), lead, batch)};
+  const Array members = physical_.of_members(rank, layout, prediction.piece, batch.origin, members_);
+  const ScoredStates states{member_mean(rank.context, members, members_), physical(batch.target(lead)),
+                            physical(batch.baseline), climate_of(rank, rank.box(layout), lead, batch)};
   const ScoreSums sums = sum_scores(rank, layout, states, weights_);
   // Of every channel and region over these samples, then over those of other ranks.
   std::vector<Means> batch_means(channels_ * regions_.size());
@@ -104,6 +113,7 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
       batch_means[i].add(sums, sample, number % sums.regions, number / sums.regions);
     }
   }
+  if (members_ > 1) add_members(rank, layout, members, states, batch_means);
   std::vector<double> numbers;
   for (Means& means : batch_means) {
     for (const Mean* mean : means.each()) numbers.insert(numbers.end(), {mean->sum, mean->count});
@@ -116,17 +126,47 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
       mean->count += *from++;
     }
   }
-  if (fourier_) add_spectra(rank, lead, layout, states);
+  if (!fourier_) return;
+  const std::vector<double> truth = whole_rows(rank, layout, states.truth);
+  for (std::int64_t j = 0; j < members_; ++j)
+    add_spectra(rank, lead, layout, member_of(rank.context, members, members_, j), truth);
 }
 
-void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layout,
-                                 const ScoredStates& states) {
-  const Layout whole = with_whole_rows(rank.mesh, layout);
-  const auto rows_of = [&](const Array& piece) {
-    return download_values(rank.context, redistribute(rank, {piece, layout}, whole).piece);
+/// CRPS and variance of these samples, region by region.
+void ForecastScores::add_members(const Rank& rank, const Layout& layout, const Array& members,
+                                 const ScoredStates& states, std::vector<Means>& means) const {
+  const bool empty = rank.box(layout).empty();
+  const auto m = static_cast<double>(members_);
+  // Points count where there is a truth.
+  const Array centre = where_both(rank.context, states.forecast, states.truth);
+  const auto add = [&](const ErrorMeasure& measure, const Array& from, double factor, std::size_t region,
+                       Mean Means::*to) {
+    const Array weights = empty ? Array()
+                                : weights_.slice(static_cast<std::int64_t>(region) * weights_.shape()[1],
+                                                 {weights_.shape()[1]});
+    const ErrorTerm term{measure};
+    const SampleSums sums =
+        field_sums(rank, std::span(&term, 1), members, from, layout, weights).read(rank.context);
+    for (std::int64_t sample = 0; sample < sums.samples; ++sample) {
+      for (std::int64_t c = 0; c < sums.variables; ++c) {
+        const std::size_t at = sums.index(sample, c);
+        if (!(sums.denominator[at] > 0)) continue;
+        Mean& mean = means[static_cast<std::size_t>(c) * regions_.size() + region].*to;
+        mean.sum += factor * sums.numerator[at] / sums.denominator[at];
+        mean.count += 1;
+      }
+    }
   };
-  const std::vector<double> forecast = rows_of(states.forecast), truth = rows_of(states.truth);
-  const Box box = rank.box(whole);
+  for (std::size_t region = 0; region < regions_.size(); ++region) {
+    add(ErrorMeasure::crps(1), states.truth, 1, region, &Means::crps);
+    add(ErrorNorm::kSquared, centre, m / (m - 1), region, &Means::variance);
+  }
+}
+
+void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layout, const Array& forecasts,
+                                 const std::vector<double>& truth) {
+  const std::vector<double> forecast = whole_rows(rank, layout, forecasts);
+  const Box box = rank.box(with_whole_rows(rank.mesh, layout));
   if (box.empty()) return;
   const std::int64_t columns = box.extent[2], channels = box.extent[3];
   std::vector<double> forecast_row(static_cast<std::size_t>(columns)), truth_row(forecast_row.size());
@@ -170,8 +210,12 @@ void ForecastScores::finish(const Rank& rank) {
 
 ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t region) const {
   const Means& means = means_[index(lead, channel, region)];
-  return {std::sqrt(means.squares.value()), means.absolute.value(), means.errors.value(),
-          means.correlation.value(), std::sqrt(means.persistence.value())};
+  ForecastScore score{std::sqrt(means.squares.value()), means.absolute.value(), means.errors.value(),
+                      means.correlation.value(), std::sqrt(means.persistence.value())};
+  score.crps = means.crps.value();
+  score.spread = std::sqrt(means.variance.value());
+  score.spread_skill = spread_skill(score.spread, score.rmse, members_);
+  return score;
 }
 
 Spectrum ForecastScores::spectrum(int lead, std::size_t channel) const {

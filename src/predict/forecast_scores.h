@@ -18,6 +18,8 @@ struct ForecastScore {
   double rmse = 0, mae = 0, bias = 0;
   double acc = 0;  ///< anomaly correlation with the climatology
   double persistence_rmse = 0;
+  double crps = 0, spread = 0;  ///< of several members
+  double spread_skill = 0;      ///< as jigsaw::spread_skill()
 };
 
 /// Variance by zonal wave number.
@@ -29,6 +31,10 @@ struct Spectrum {
 /// area of cells; RMSE = √(mean over forecasts of the spatial mean of squares); MAE and bias the mean over
 /// forecasts of the spatial means; ACC that of Σ w f'·o' / √(Σ w f'² · Σ w o'²), f' and o' differences from a
 /// climatology. Points whose truth is missing do not count.
+///
+/// Of several members these are scores of their mean, and beside them stand the fair CRPS, the mean over
+/// forecasts of its spatial means, and the spread, √(mean over forecasts of the spatial mean of the members'
+/// variance, by M − 1). Spectra are the mean of those of the members.
 class ForecastScores {
  public:
   /// @param context      in which the predictions stand.
@@ -36,7 +42,8 @@ class ForecastScores {
   /// piece.
   /// @param climatology  for this rank's piece; null for none: then there is no ACC.
   ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
-                 const std::vector<std::vector<double>>& weights, int leads, const Climatology* climatology);
+                 const std::vector<std::vector<double>>& weights, int leads, std::int64_t members,
+                 const Climatology* climatology);
 
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
@@ -46,6 +53,7 @@ class ForecastScores {
 
   const std::vector<Region>& regions() const { return regions_; }
   int leads() const { return leads_; }
+  std::int64_t members() const { return members_; }
   ForecastScore score(int lead, std::size_t channel, std::size_t region) const;
   /// Empty on a grid that does not go around the globe.
   Spectrum spectrum(int lead, std::size_t channel) const;
@@ -60,9 +68,11 @@ class ForecastScores {
     double value() const { return sum / count; }
   };
   struct Means {
-    Mean squares, absolute, errors, persistence, correlation;
-    static constexpr std::size_t kCount = 5;
-    std::array<Mean*, kCount> each() { return {&squares, &absolute, &errors, &persistence, &correlation}; }
+    Mean squares, absolute, errors, persistence, correlation, crps, variance;
+    static constexpr std::size_t kCount = 7;
+    std::array<Mean*, kCount> each() {
+      return {&squares, &absolute, &errors, &persistence, &correlation, &crps, &variance};
+    }
     /// Of one sample.
     void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel);
   };
@@ -73,13 +83,18 @@ class ForecastScores {
   std::size_t index(int lead, std::size_t channel, std::size_t region) const;
   const Array& climate_at(const Context& context, const DayAndHour& when);
   Array climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch);
-  void add_spectra(const Rank& rank, int lead, const Layout& layout, const ScoredStates& states);
+  void add_members(const Rank& rank, const Layout& layout, const Array& members, const ScoredStates& states,
+                   std::vector<Means>& means) const;
+  /// @param truth  its whole rows.
+  void add_spectra(const Rank& rank, int lead, const Layout& layout, const Array& forecasts,
+                   const std::vector<double>& truth);
 
   const Dataset& data_;
   std::vector<Region> regions_;
   Array weights_;             // f64 [regions, own points]
   std::vector<double> rows_;  // of the grid
   int leads_;
+  std::int64_t members_;
   const Climatology* climatology_;
   std::map<DayAndHour, Array> kept_;  // of the climatology, where the predictions stand
   std::int64_t kept_bytes_ = 0;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "base/text.h"
 #include "files/netcdf_output.h"
@@ -20,15 +21,25 @@ struct Measure {
   const char* long_name;
   double ForecastScore::*value;
   bool has_units;
+  const char* title = "";  ///< of its column
 };
 constexpr std::array kMeasures = {
-    Measure{"rmse", "root mean square error", &ForecastScore::rmse, true},
-    Measure{"mae", "mean absolute error", &ForecastScore::mae, true},
-    Measure{"bias", "mean error", &ForecastScore::bias, true},
-    Measure{"acc", "anomaly correlation coefficient", &ForecastScore::acc, false},
+    Measure{"rmse", "root mean square error", &ForecastScore::rmse, true, "RMSE"},
+    Measure{"mae", "mean absolute error", &ForecastScore::mae, true, "MAE"},
+    Measure{"bias", "mean error", &ForecastScore::bias, true, "bias"},
+    Measure{"acc", "anomaly correlation coefficient", &ForecastScore::acc, false, "ACC"},
     Measure{"persistence_rmse", "root mean square error of persistence", &ForecastScore::persistence_rmse,
-            true},
+            true, "persist."},
+    Measure{"crps", "fair continuous ranked probability score", &ForecastScore::crps, true, "CRPS"},
+    Measure{"spread", "ensemble spread", &ForecastScore::spread, true, "spread"},
+    Measure{"spread_skill", "ratio of ensemble spread to root mean square error",
+            &ForecastScore::spread_skill, false, "ratio"},
 };
+constexpr std::size_t kOfOne = 5;  // of a forecast that has no members
+
+std::span<const Measure> measures_of(const ForecastScores& scores) {
+  return std::span(kMeasures).first(scores.members() > 1 ? kMeasures.size() : kOfOne);
+}
 
 std::vector<int> leads_of(const ScoreReport& report) {
   std::vector<int> leads;
@@ -47,6 +58,11 @@ std::string cell(double value) {
   return text.data();
 }
 
+/// A word above them.
+std::string title_cell(const std::string& title) {
+  return std::string(10 - title.size(), ' ') + title;
+}
+
 std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
 }
@@ -61,15 +77,16 @@ std::vector<std::string> table_of(const ScoreReport& report) {
   for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
     lines.push_back(concat(report.variables[variable],
                            report.units[variable].empty() ? "" : concat(" [", report.units[variable], "]")));
-    lines.push_back(
-        concat("  ", padded("region", width), "    lead      RMSE       MAE      bias       ACC  persist."));
+    std::string titles = concat("  ", padded("region", width), "    lead");
+    for (const Measure& measure : measures_of(scores)) titles += title_cell(measure.title);
+    lines.push_back(titles);
     for (std::size_t region = 0; region < scores.regions().size(); ++region) {
       for (int lead = 0; lead < scores.leads(); ++lead) {
         const std::string hours = concat((lead + 1) * report.lead_hours, " h");
         std::string line = concat("  ", padded(scores.regions()[region].name, width), "  ",
                                   std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
         const ForecastScore score = scores.score(lead, variable, region);
-        for (const Measure& measure : kMeasures) line += cell(score.*measure.value);
+        for (const Measure& measure : measures_of(scores)) line += cell(score.*measure.value);
         lines.push_back(line);
       }
     }
@@ -82,6 +99,7 @@ Json json_of(const ScoreReport& report) {
   Json json = {{"title", report.title},         {"source", report.source},        {"periods", report.periods},
                {"forecasts", report.forecasts}, {"lead_hours", leads_of(report)}, {"regions", Json::object()},
                {"scores", Json::object()}};
+  if (scores.members() > 1) json["members"] = scores.members();
   for (const Region& region : scores.regions()) {
     json["regions"][region.name] = {
         {"south", region.south}, {"north", region.north}, {"west", region.west}, {"east", region.east}};
@@ -91,7 +109,7 @@ Json json_of(const ScoreReport& report) {
     of_variable["units"] = report.units[variable];
     for (std::size_t region = 0; region < scores.regions().size(); ++region) {
       Json& of_region = of_variable[scores.regions()[region].name];
-      for (const Measure& measure : kMeasures) {
+      for (const Measure& measure : measures_of(scores)) {
         for (int lead = 0; lead < scores.leads(); ++lead)
           of_region[measure.name].push_back(scores.score(lead, variable, region).*measure.value);
       }
@@ -123,6 +141,8 @@ class ScoreFile {
     file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
     file_.add_text(NetcdfOutput::kFile, "title", report_.title);
     file_.add_text(NetcdfOutput::kFile, "source", report_.source);
+    if (scores_.members() > 1)
+      file_.add_numbers(NetcdfOutput::kFile, "members", std::vector{static_cast<int>(scores_.members())});
     file_.end_definitions();
     for (const auto& [variable, values] : integers_) file_.write(variable, values);
     for (const auto& [variable, values] : numbers_) file_.write(variable, values);
@@ -177,7 +197,7 @@ class ScoreFile {
 
   void define_scores(std::size_t variable) {
     const std::string& name = report_.variables[variable];
-    for (const Measure& measure : kMeasures) {
+    for (const Measure& measure : measures_of(scores_)) {
       std::vector<double> values;
       for (std::size_t region = 0; region < scores_.regions().size(); ++region) {
         for (int lead = 0; lead < scores_.leads(); ++lead)

@@ -22,6 +22,7 @@ bool decides_function(const std::string& key) {
                                        "predict",           "lead_hours", "noise_sigma", "input_hours",
                                        "boundary_width",    "spacing",    "intensity",   "percentiles"};
   if (key.find(".files") != std::string::npos) return false;
+  if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;
   if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
   return std::ranges::any_of(kData, [&](std::string_view name) {
     const std::string whole = concat("data.", name);

@@ -86,10 +86,17 @@ std::string dice_of(const ExamplePlane& plane, int classes) {
   return "Dice of what is shown: " + join(texts, ", ");
 }
 
-std::string when(const Examples& examples) {
+/// Of the ensemble that the model makes.
+int members_of(const RunRecord& run) {
+  if (!run.config.is_object() || !run.config.contains("ensemble")) return 1;
+  return static_cast<int>(number_at(run.config.at("ensemble"), "members", 1));
+}
+
+std::string when(const Examples& examples, int members) {
   std::string text = concat("validation of step ", examples.step);
   if (examples.lead_hours > 0)
     text += concat(", the forecast of ", examples.lead_hours, " h from ", format_time(examples.start));
+  if (members > 1) text += concat(", member 0 of ", members);
   if (examples.slice >= 0) text += concat(", slice ", examples.slice, " of the first axis");
   return text;
 }
@@ -114,12 +121,12 @@ void add_planes(const RunRecord& run, const std::string& suffix, Figures& figure
     add(plane.truth, colours, "truth");
     add(error, colouring_of_difference(error), "difference");
     figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),
-                       concat(plane.name, ", ", when(examples), ". ",
+                       concat(plane.name, ", ", when(examples, members_of(run)), ". ",
                               classes ? dice_of(plane, examples.classes) : scores_of(run, plane), ".")});
   }
 }
 
-void add_rows(const Examples& examples, const std::string& suffix, Figures& figures) {
+void add_rows(const Examples& examples, int members, const std::string& suffix, Figures& figures) {
   if (examples.rmse_by_row.empty()) return;
   const std::string rows = examples.grid.geographic ? "latitude" : "row";
   Plot plot{concat("Error by ", rows, ", beside its mean"), rows, "RMSE / mean RMSE", {}};
@@ -142,8 +149,8 @@ void add_rows(const Examples& examples, const std::string& suffix, Figures& figu
     plot.series.push_back(series);
   }
   figures.push_back({"fig-latitude" + suffix, svg_of(plot),
-                     concat("RMSE of the first lead by ", rows,
-                            " over the whole validation, divided by its mean over rows.",
+                     concat("RMSE of ", members > 1 ? "the ensemble mean at " : "", "the first lead by ",
+                            rows, " over the whole validation, divided by its mean over rows.",
                             examples.grid.upwards ? " Row 0 is the southernmost." : "")});
 }
 
@@ -247,7 +254,8 @@ std::string spectra_of_scores(const RunRecord& run, const Json& all, Spectra& sp
                            spectrum("last lead", numbers_of(forecast.back()), 1, false),
                            spectrum("truth", numbers_of(truth.at(0)), 7, true)});
   }
-  return concat("Variance by ", spectra.axis, " over the period that evaluate scored.",
+  return concat("Variance by ", spectra.axis, " over the period that evaluate scored",
+                run.scores.contains("members") ? ", the mean of that of members" : "", ".",
                 shown.remark(run.scores_path));
 }
 
@@ -288,15 +296,17 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
     if (regions.contains("all")) names.push_back(variable);
   }
   const ShownVariables shown = shown_of(names, 8);
+  bool of_members = false;
   for (const std::string& variable : shown.names) {
     const Json &regions = scores.at(variable), &all = regions.at("all");
     const std::string units = regions.value("units", std::string());
-    Plot plot{variable, "lead, hours", with_unit("RMSE", units), {}};
+    of_members = of_members || all.contains("crps");
+    Plot plot{variable, "lead, hours", with_unit(all.contains("crps") ? "score" : "RMSE", units), {}};
     plot.from_zero = true;
     plot.width = 320;
     plot.height = 240;
     std::size_t colour = 0;
-    for (const char* measure : {"rmse", "persistence_rmse"}) {
+    for (const char* measure : {"rmse", "persistence_rmse", "spread", "crps"}) {
       if (!all.contains(measure)) continue;
       std::vector<double> values = numbers_of(all.at(measure));
       values.resize(leads.size(), std::nan(""));
@@ -305,8 +315,10 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
     plots.push_back(svg_of(plot));
   }
   if (!plots.empty())
-    figures.push_back({"fig-scores" + suffix, row_of(plots),
-                       "RMSE by lead over the period that evaluate scored." + shown.remark(run.scores_path)});
+    figures.push_back(
+        {"fig-scores" + suffix, row_of(plots),
+         concat(of_members ? "RMSE of the ensemble mean, spread and CRPS" : "RMSE",
+                " by lead over the period that evaluate scored.", shown.remark(run.scores_path))});
 }
 
 }  // namespace
@@ -315,7 +327,8 @@ Figures example_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (run.examples) {
     add_planes(run, suffix, figures);
-    naming_malformed(run.path + "/examples.json", [&] { add_rows(*run.examples, suffix, figures); });
+    naming_malformed(run.path + "/examples.json",
+                     [&] { add_rows(*run.examples, members_of(run), suffix, figures); });
   }
   naming_malformed(run.scores_path, [&] {
     add_spectra(run, suffix, figures);

@@ -280,11 +280,15 @@ void ExampleCollector::add_rows(const ShardedTensor& prediction, const Batch& tr
   });
 }
 
-void ExampleCollector::add(std::int64_t batch, int lead, const ShardedTensor& prediction,
+void ExampleCollector::add(std::int64_t batch, int lead, const ShardedTensor& predictions,
                            const Batch& truth) {
   if (lead > 0) return;
-  if (!of_images_) add_rows(prediction, truth);
+  Context& context = run_.placed().rank().context;
+  const std::int64_t members = run_.placed().members();
+  const Layout layout = of_samples(predictions.layout, members);
+  if (!of_images_) add_rows({member_mean(context, predictions.piece, members), layout}, truth);
   if (batch > 0) return;
+  const ShardedTensor prediction{member_of(context, predictions.piece, members, 0), layout};
   const Traffic traffic = run_.world().traffic();
   if (!truth.times.empty()) examples_.start = truth.times.front();
   if (classes_ > 0) {

@@ -17,7 +17,8 @@ struct ExamplePlane {
   std::vector<float> input;             ///< of images the noisy input, else empty
 };
 
-/// What a validation is shown by: the first lead of its first sample, and errors by row over all of it.
+/// What a validation is shown by: the first lead of its first sample, of an ensemble that of member 0, and
+/// errors by row over all of it, of an ensemble those of its mean.
 struct Examples {
   std::int64_t step = 0;
   int lead_hours = 0;       ///< 0: no forecast
@@ -48,7 +49,7 @@ class ExampleCollector {
   explicit ExampleCollector(OpenedRun& run);
 
   /// What is predicted of a batch at a lead; see RunObserver. Collective.
-  void add(std::int64_t batch, int lead, const ShardedTensor& prediction, const Batch& truth);
+  void add(std::int64_t batch, int lead, const ShardedTensor& predictions, const Batch& truth);
   /// On rank 0 what was collected since the last call, elsewhere planes without values. Collective.
   Examples finish(std::int64_t step);
 

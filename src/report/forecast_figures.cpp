@@ -77,7 +77,7 @@ std::string first_start(VariableFile& file) {
 }
 
 /// Where a forecast is shown along a dimension between leads and rows: the number, and how it is called.
-/// Of levels the one that is nearest to 500, of others the middle.
+/// Of levels the one that is nearest to 500, of members the first, of others the middle.
 std::pair<std::int64_t, std::string> place_along(VariableFile& file, const std::string& dimension,
                                                  std::int64_t count) {
   const FileVariable* const coordinate = file.find(dimension);
@@ -85,6 +85,8 @@ std::pair<std::int64_t, std::string> place_along(VariableFile& file, const std::
   if (coordinate == nullptr || !coordinate->numeric() || coordinate->shape.count() != count)
     return {at, concat(dimension, " number ", at)};
   const std::vector<double> values = file.read_all(*coordinate);
+  if (coordinate->text("standard_name") == "realization")
+    return {0, concat("member ", short_number(values[0]))};
   if (dimension == "level")
     at = std::ranges::min_element(values, {}, [](double level) { return std::abs(level - 500); }) -
          values.begin();
@@ -100,7 +102,7 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const s
   const PlaneGrid grid = plane_grid(file, variable);
   Box box = Box::whole(variable.shape);
   std::string places;
-  bool others = false;
+  std::set<std::string> others;  // of which the file has more
   for (int d = 0; d < rank - 2; ++d) {
     box.begin[d] = 0;
     box.extent[d] = 1;
@@ -109,7 +111,7 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const s
         place_along(file, variable.dimensions[static_cast<std::size_t>(d)], variable.shape[d]);
     box.begin[d] = at;
     places += ", " + name;
-    others = others || variable.shape[d] > 1;
+    if (variable.shape[d] > 1) others.insert(name.starts_with("member ") ? "members" : "levels");
   }
   std::vector<std::string> pictures;
   std::optional<Colouring> colours;
@@ -123,9 +125,13 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const s
         concat(variable.name, places, ", ", short_number(hours[static_cast<std::size_t>(lead)]), " h");
     pictures.push_back(svg_of_map(grid, values, *colours, title, variable.text("units"), 300));
   }
-  return {"fig-forecast-" + variable.name, row_of(pictures),
-          concat(variable.name, places, ": the forecast ", first_start(file),
-                 " at the leads above, in hours.", others ? " The file has further levels." : "", more)};
+  return {
+      "fig-forecast-" + variable.name, row_of(pictures),
+      concat(variable.name, places, ": the forecast ", first_start(file), " at the leads above, in hours.",
+             others.empty() ? ""
+                            : concat(" The file has further ",
+                                     join(std::vector(others.begin(), others.end()), " and "), "."),
+             more)};
 }
 
 }  // namespace

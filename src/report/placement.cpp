@@ -46,7 +46,7 @@ Json placement_of(OpenedRun& run) {
                {"stored", stored.empty() ? Json(nullptr) : Json::array()}};
   for (int axis = 0; axis < mesh.shape().axes; ++axis)
     json["axes"].push_back({{"name", mesh.axis_name(axis)}, {"size", mesh.size(axis)}});
-  const Layout layout = placed.model().input_layout(mesh, placed.samples());
+  const Layout layout = placed.model().input_layout(mesh, placed.forecasts());
   for (int rank = 0; rank < std::min(world.size(), kMostRanksShown); ++rank) {
     const Box box = layout.box(mesh.shape(), mesh.shape().coordinates(rank));
     json["field"].push_back({list_of(box.begin), list_of(box.extent)});

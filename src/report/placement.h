@@ -6,7 +6,7 @@ namespace jigsaw::inline report {
 
 /// Which rank holds what, as placement.json of a run directory has it:
 /// {"axes": [{"name": "data", "size": 1}, …], "ranks": 4, "space": [721, 1440],
-///  "field": [[begin…], [extent…]] of [B, space…, C] for each rank,
+///  "field": [[begin…], [extent…]] of [forecasts, space…, C] for each rank,
 ///  "parameters": [{"name": …, "shape": […], "layout": "[S(0), R]"}, …],
 ///  "stored": for each rank [[parameter, [begin…], [extent…], first, count], …]}: of that box of the
 ///  parameter,

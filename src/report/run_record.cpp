@@ -105,7 +105,7 @@ Json scores_of_netcdf(const std::string& path) {
       return all;
     };
     const auto columns = static_cast<std::ptrdiff_t>(variable.shape.rank() == 2 ? variable.shape[1] : 0);
-    for (const char* measure : {"persistence_rmse", "rmse", "acc"}) {
+    for (const char* measure : {"persistence_rmse", "rmse", "acc", "crps", "spread"}) {
       const std::string ending = concat("_", measure);
       if (!variable.name.ends_with(ending) || columns == 0) continue;
       const std::string name = variable.name.substr(0, variable.name.size() - ending.size());

@@ -13,6 +13,7 @@ namespace {
 // Far beyond what any machine runs at a time, so that sizes can be counted.
 constexpr double kMostSamples = 1 << 30, kMostLeads = 10000;
 constexpr int kMostRanks = 1 << 20;
+constexpr double kMostMembers = 1024, kMostNoise = 1024;
 
 }  // namespace
 
@@ -178,6 +179,28 @@ void declare(Keys<TrainOptions>& keys) {
   });
 }
 
+void declare(Keys<EnsembleOptions>& keys) {
+  using O = EnsembleOptions;
+  keys.add("members", &O::members)
+      .range(1, kMostMembers)
+      .doc(
+          "Forecasts of each sample that run at once, in training and validation; loss.type \"crps\" "
+          "compares them with what came. Each takes the memory and the time of a sample of its own. "
+          "predict and evaluate run as many, or --members.");
+  keys.add("local_noise", &O::local_noise)
+      .range(0, kMostNoise)
+      .doc(
+          "Channels that are added to the input, of standard normal numbers that differ from point to point, "
+          "from member to member and from lead to lead.");
+  keys.add("global_noise", &O::global_noise)
+      .range(0, kMostNoise)
+      .doc("The same with one number for all points of a field.");
+  keys.check([](const O& o, const Place& at) {
+    if (o.members > 1 && o.noise_channels() == 0)
+      at.error("members", "is above 1, and its members would all be equal; set local_noise or global_noise");
+  });
+}
+
 void declare(Keys<ValidationOptions>& keys) {
   keys.add("every", &ValidationOptions::every)
       .at_least(0)
@@ -255,6 +278,15 @@ void declare(Keys<Configuration>& keys) {
       at.error("device",
                "must be \"auto\" or \"cpu\" where train.precision is \"fp64\", which runs on the processor");
     }
+    // Of images these keys are void, which is said of them.
+    const bool compares_members = has_crps(o.loss);
+    if (compares_members && o.ensemble.members < 2 && !o.data.of_images())
+      at.error("loss", "has a term \"crps\", which compares members; set ensemble.members to 2 or more");
+    if (!compares_members && o.ensemble.members > 1 && !o.data.of_images()) {
+      at.error("ensemble.members",
+               concat("is ", o.ensemble.members,
+                      ", and the loss has no term \"crps\", so that members would learn to be equal"));
+    }
   });
   keys.add("name", &O::name).changeable().doc("What people call the run.");
   keys.add("seed", &O::seed).at_least(0).doc("Of all random numbers.");
@@ -303,6 +335,9 @@ void declare(Keys<Configuration>& keys) {
   keys.tagged("optimizer", &O::optimizer, optimizer_types).doc("How parameters are updated.");
   keys.tagged("schedule", &O::schedule, schedule_types).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");
+  keys.add("ensemble", &O::ensemble)
+      .counts_where(where("data.task").is("forecast"))
+      .doc("Forecasts that differ by what is random in their inputs, for probabilities.");
   keys.add("validation", &O::validation)
       .changeable()
       .doc("Scores on data that training does not see: how often, and how far ahead.");
@@ -325,6 +360,10 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .not_empty()
       .doc("The run directory, relative to the working folder.");
+}
+
+Members members_of(const Configuration& configuration) {
+  return {configuration.ensemble.members, configuration.train.batch_size / configuration.train.accumulate};
 }
 
 Json with_new_keys(const Json& stored) {

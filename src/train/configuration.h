@@ -7,6 +7,7 @@
 #include "layers/registry.h"
 #include "optim/registry.h"
 #include "samples/data_options.h"
+#include "train/ensemble.h"
 #include "train/loss_types.h"
 #include "train/run_machine.h"
 
@@ -66,6 +67,15 @@ struct TrainOptions {
 };
 void declare(Keys<TrainOptions>& keys);
 
+/// Forecasts of each sample that run side by side, and by which inputs they differ.
+struct EnsembleOptions {
+  int members = 1;
+  int local_noise = 0, global_noise = 0;  ///< channels of the input
+
+  int noise_channels() const { return local_noise + global_noise; }
+};
+void declare(Keys<EnsembleOptions>& keys);
+
 struct ValidationOptions {
   std::int64_t every = 100;
   std::vector<std::int64_t> overlap;
@@ -108,6 +118,7 @@ struct Configuration {
   Tagged optimizer;
   Tagged schedule;
   TrainOptions train;
+  EnsembleOptions ensemble;
   ValidationOptions validation;
   CheckpointOptions checkpoint;
   InitOptions init;
@@ -120,6 +131,9 @@ struct Configuration {
   int validation_rollout() const { return validation.rollout.value_or(train.rollout.most()); }
 };
 void declare(Keys<Configuration>& keys);
+
+/// The ensemble of a configuration, beside the samples that run at a time.
+Members members_of(const Configuration& configuration);
 
 /// A resolved configuration as a checkpoint holds it, with the defaults of keys that are newer than it; as it
 /// is where it cannot be read any more.

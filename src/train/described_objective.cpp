@@ -148,10 +148,13 @@ std::unique_ptr<Objective> described_objective(const Configuration& configuratio
         description, classes,
         std::make_unique<ClassLoss>(class_loss_options(configuration.loss), classes, rows));
   }
+  const std::vector<Channel>& targets = description.channels.targets;
+  FieldLossOptions options = configuration.data.of_images() ? image_loss_options(configuration.loss, targets)
+                                                            : field_loss_options(configuration.loss, targets);
+  options.members = members_of(configuration);
   return std::make_unique<DescribedObjective>(
       description, std::ssize(description.channels.targets),
-      std::make_unique<FieldLoss>(field_loss_options(configuration.loss, description.channels.targets), rows,
-                                  channel_names(description.channels.targets)));
+      std::make_unique<FieldLoss>(options, rows, channel_names(description.channels.targets)));
 }
 
 }  // namespace jigsaw::inline train

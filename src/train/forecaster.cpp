@@ -12,6 +12,9 @@ namespace jigsaw::inline train {
 
 namespace {
 
+constexpr Time kMinute = kHour / 60;
+constexpr int kMostNoisyLeads = (1 << 16) - 1;  // of RandomPosition::rollout
+
 /// Number of the channel of this field at this hour, or -1.
 std::int64_t find_channel(const std::vector<Channel>& channels, const Field& field, int hours) {
   const auto found = std::find_if(channels.begin(), channels.end(), [&](const Channel& channel) {
@@ -30,8 +33,15 @@ std::int64_t find_target(const std::vector<Channel>& targets, const Field& field
 }  // namespace
 
 Forecaster::Forecaster(const Model& model, const Channels& channels, const Statistics& statistics,
-                       Predict predict, int lead_hours, int rollout, bool rim)
-    : model_(model), predict_(predict), forced_(given_at_leads(channels, rim)), rollout_(rollout) {
+                       const Configuration& configuration, int rollout)
+    : model_(model),
+      predict_(configuration.data.predict),
+      ensemble_(configuration.ensemble),
+      seed_(static_cast<std::uint64_t>(configuration.seed)),
+      forced_(given_at_leads(channels, configuration.data.boundary_width > 0)),
+      rollout_(rollout) {
+  const Predict predict = predict_;
+  const int lead_hours = configuration.data.lead_hours;
   for (std::size_t t = 0; t < channels.targets.size(); ++t) {
     const auto target = static_cast<std::int64_t>(t);
     const bool accumulates = predict == Predict::kIncrement && channels.targets[t].role == Role::kPrognostic;
@@ -39,6 +49,9 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     if (accumulates) carry_.push_back({target, target, 1.0});
   }
   add_ranges(channels, statistics);
+  if (ensemble_.noise_channels() > 0 && rollout > kMostNoisyLeads)
+    throw ConfigError(
+        concat("a model that is given noise runs ", kMostNoisyLeads, " leads at most, not ", rollout));
   if (rollout == 1) return;
   for (std::size_t i = 0; i < channels.inputs.size(); ++i) {
     const Channel& input = channels.inputs[i];
@@ -87,7 +100,8 @@ Variable as_variable(const Array& matrix) {
 Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) const {
   const BlockSpec spec{kBlocks[0], nullptr, false, model_.input_units()};
   std::vector<Variable> operands = {step.input, step.prediction};
-  if (forced_) operands.push_back(step.forcing);
+  const bool forced = step.forcing.defined();
+  if (forced) operands.push_back(step.forcing);
   operands.push_back(step.present);
   return tape.block(spec, operands, [&](Tape& on, const std::vector<Variable>& x) {
     const int space = x[0].shape().rank() - 2;
@@ -95,7 +109,7 @@ Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) con
     const Variable kept = contract(on, in + ",nk->" + out, x[0], as_variable(maps.old_to_new));
     const Variable predicted = contract(on, in + ",nk->" + out, x[1], as_variable(maps.prediction_to_new));
     const Variable next = multiply(on, out, add_residual(on, predicted, kept), x.back());
-    return forced_ ? add_residual(on, next, x[2]) : next;
+    return forced ? add_residual(on, next, x[2]) : next;
   });
 }
 
@@ -200,30 +214,78 @@ Variable Forecaster::clamp(Tape& tape, const std::vector<BoundArrays>& bounds, c
 
 void Forecaster::plan(const Rank& rank, PlanBook& plans, std::int64_t samples) const {
   Tape trace(rank, plans, Tape::Mode::kTrace);
-  const Variable input = Variable::traced(model_.input_layout(rank.mesh, samples), -1);
-  const Variable output = Variable::traced(model_.output_layout(rank.mesh, samples), -1);
+  const std::int64_t forecasts = samples * members();
+  const Variable input = Variable::traced(model_.input_layout(rank.mesh, forecasts), -1);
+  const Variable output = Variable::traced(model_.output_layout(rank.mesh, forecasts), -1);
   if (!bounds_.empty()) clamp(trace, make_bounds(rank.context, DType::kFloat32), input, output);
   if (rollout_ == 1) return;
   const Maps maps = make_maps(rank.context, DType::kFloat32);
-  advance(trace, maps, {input, output, input, input});
+  const bool given = forced_ || ensemble_.noise_channels() > 0;
+  advance(trace, maps, {input, output, given ? input : Variable(), input});
   total(trace, maps, output, output);
+}
+
+MemberBox Forecaster::member_box(const Mesh& mesh, std::int64_t samples) const {
+  const Layout layout = model_.input_layout(mesh, samples * members());
+  return {layout.global, layout.box(mesh.shape(), mesh.coordinates()), members()};
+}
+
+Box Forecaster::data_box(const Mesh& mesh, std::int64_t samples) const {
+  const MemberBox of = member_box(mesh, samples);
+  Box box = of.box;
+  const int last = box.extent.rank() - 1;
+  const std::int64_t channels = of.whole[last] - ensemble_.noise_channels();
+  box.begin[0] = of.first_sample();
+  box.extent[0] = of.samples();
+  box.begin[last] = std::min(box.begin[last], channels);
+  box.extent[last] = of.channels_below(channels);
+  return box;
+}
+
+MemberNoise Forecaster::noise_of(Tape& tape, const Batch& batch, const MemberBox& of, int lead) const {
+  MemberNoise noise{
+      {seed_, RandomPurpose::kNoise, tape.training() ? "members of samples" : "members of forecasts"},
+      ensemble_.local_noise,
+      ensemble_.global_noise,
+      {}};
+  if (noise.channels() == 0) return noise;
+  for (std::int64_t sample = of.first_sample(); sample < of.first_sample() + of.samples(); ++sample) {
+    RandomPosition position{0, 0, static_cast<std::uint64_t>(lead)};
+    if (tape.training()) {
+      position.step = tape.random().position.step;
+      position.sample = tape.random().position.sample + static_cast<std::uint64_t>(sample * members());
+    } else {
+      position.step = static_cast<std::uint32_t>(batch.times.at(static_cast<std::size_t>(sample)) / kMinute);
+    }
+    noise.positions.push_back(position);
+  }
+  return noise;
 }
 
 void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
                      const std::function<void(int, const Variable&)>& use, Tape* earlier) const {
-  const Layout layout = model_.input_layout(tape.rank().mesh, samples);
+  const Mesh& mesh = tape.rank().mesh;
+  const Layout layout = model_.input_layout(mesh, samples * members());
   const int leads = batch.rollout;
-  const auto given = [&](const Array& array) {
-    return Variable({cast(tape.context(), array, tape.dtype()), layout}, false);
+  const MemberBox of = member_box(mesh, samples);
+  const bool noisy = ensemble_.noise_channels() > 0;
+  const DType dtype = batch.input.dtype();
+  /// Of every member; an array that is not defined is zero.
+  const auto given = [&](const Array& array, const MemberNoise& noise) {
+    const bool as_it_is = members() == 1 && !noisy;
+    const Array inputs = as_it_is ? array : member_inputs(tape.context(), array, dtype, of, noise);
+    return Variable({cast(tape.context(), inputs, tape.dtype()), layout}, false);
   };
   Maps maps;
   Variable present;
   if (leads > 1) {
     maps = make_maps(tape.context(), tape.dtype());
-    present = given(batch.present);
+    MemberNoise none = noise_of(tape, batch, of, 0);
+    none.positions.clear();
+    present = given(batch.present, none);
   }
   const std::vector<BoundArrays> bounds = make_bounds(tape.context(), tape.dtype());
-  Variable input = given(batch.input);
+  Variable input = given(batch.input, noise_of(tape, batch, of, 0));
   Variable sum;
   for (int r = 0; r < leads; ++r) {
     Tape& on = earlier != nullptr && r + 1 < leads ? *earlier : tape;
@@ -233,7 +295,9 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
     sum = r == 0 ? prediction : total(on, maps, sum, prediction);
     use(r, sum);
     if (r + 1 == leads) break;
-    const Variable forcing = forced_ ? given(batch.forcing(r)) : Variable();
+    Variable forcing;
+    if (forced_ || noisy)
+      forcing = given(forced_ ? batch.forcing(r) : Array(), noise_of(tape, batch, of, r + 1));
     input = advance(on, maps, {input, prediction, forcing, present});
   }
 }

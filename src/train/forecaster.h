@@ -3,8 +3,10 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/ensemble.h"
 #include "layers/model.h"
 #include "samples/dataset.h"
+#include "train/configuration.h"
 
 namespace jigsaw::inline train {
 
@@ -15,6 +17,11 @@ namespace jigsaw::inline train {
 /// + B·prediction) + F, with A and B over channels. So it is cut and differentiated as every contraction is.
 /// Batch::present leaves out what is missing at time 0, and the rim, where Batch::forcings holds the fields.
 ///
+/// Of an ensemble each sample runs as often as it has members, one behind the other in the dim of samples.
+/// The last channels of the model's input are then noise (kernels/ensemble.h), which comes anew at each lead,
+/// with F. In training it is that of the step and of the sample in it; elsewhere of time 0 of the forecast,
+/// so that a member is the same whatever other forecasts run beside it.
+///
 /// Where data.clamp gives ranges, the model's output is the prediction y' = y + max(0, low − s) −
 /// max(0, s − high), with s the state that y leads to from the input, all in the units of y. So x + y', and
 /// what goes on from it, lies in the range, and what lies beyond it has no gradient, as of torch.clamp.
@@ -23,21 +30,24 @@ class Forecaster {
   /// The paths of the blocks that rollouts and ranges add to the model's own.
   static constexpr std::array<const char*, 3> kBlocks = {"rollout.advance", "rollout.total", "output.clamp"};
 
-  /// @param rollout  most leads that will be asked for. @param rim  whether the data has one.
+  /// @param rollout  most leads that will be asked for.
   /// @throws ConfigError when data.input_hours do not follow each other by the lead, so that a rollout is
   /// impossible.
-  Forecaster(const Model& model, const Channels& channels, const Statistics& statistics, Predict predict,
-             int lead_hours, int rollout, bool rim);
+  Forecaster(const Model& model, const Channels& channels, const Statistics& statistics,
+             const Configuration& configuration, int rollout);
 
   /// Whether rollouts are given anything at their leads: where not, batches hold no forcings.
   bool forced() const { return forced_; }
   const Model& model() const { return model_; }
+  std::int64_t members() const { return ensemble_.members; }
+  /// The part of a batch's fields that a rank's piece of the model's input is made of.
+  Box data_box(const Mesh& mesh, std::int64_t samples) const;
   /// Plans the blocks of rollouts; the model's own are planned with it.
   void plan(const Rank& rank, PlanBook& plans, std::int64_t samples) const;
 
   /// Calls `use(r, prediction)` for each lead r = 0 … of the batch's rollout. The prediction is what
-  /// batch.target(r) is compared with: the state, or the increment since time 0. Of a batch that comes lead
-  /// by lead `use` brings lead r (Batch::go_on), whose forcing is taken behind it.
+  /// batch.target(r) is compared with: the state, or the increment since time 0, of every member. Of a batch
+  /// that comes lead by lead `use` brings lead r (Batch::go_on), whose forcing is taken behind it.
   /// @param earlier  a tape on which all leads but the last run, so that gradients do not flow through them;
   /// null where they run on the same one.
   void run(Tape& tape, const Batch& batch, std::int64_t samples,
@@ -56,6 +66,8 @@ class Forecaster {
   struct BoundArrays {
     Array from_input, from_prediction, bias, back;
   };
+  MemberBox member_box(const Mesh& mesh, std::int64_t samples) const;
+  MemberNoise noise_of(Tape& tape, const Batch& batch, const MemberBox& of, int lead) const;
   void add_ranges(const Channels& channels, const Statistics& statistics);
   Bound make_bound(const Channels& channels, const Statistics& statistics, bool low) const;
   std::vector<BoundArrays> make_bounds(Context& context, DType dtype) const;
@@ -71,6 +83,8 @@ class Forecaster {
 
   const Model& model_;
   Predict predict_;
+  EnsembleOptions ensemble_;
+  std::uint64_t seed_;
   bool all_accumulate_ = true;
   bool forced_;
   int rollout_;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
+#include "parallel/redistribute.h"
 
 namespace jigsaw::inline train {
 
@@ -20,7 +21,7 @@ Array point_weights(const Rank& rank, const Box& box, const std::vector<double>&
 
 FieldLoss::FieldLoss(const FieldLossOptions& options, const std::vector<double>& row_weights,
                      std::vector<std::string> variables)
-    : terms_(options.terms), row_weights_(row_weights) {
+    : terms_(options.terms), members_(options.members), row_weights_(row_weights) {
   if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
   for (const std::string& variable : variables) {
     const auto weight = options.variable_weights.find(variable);
@@ -107,13 +108,43 @@ SampleSums FieldSums::read(const Context& context) const {
   return {group, all.shape()[1], all.shape()[2], {values.begin(), middle}, {middle, values.end()}};
 }
 
-Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
-  return prediction;
+FieldSums field_sums(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
+                     const Array& target, const Layout& layout, const Array& weights) {
+  const Box box = rank.box(layout);
+  const SampleGroup group(rank.mesh, layout, box);
+  const std::int64_t variables = layout.global.back(), count = group.samples * variables;
+  Array sums = filled(rank.context, {2, group.samples, variables}, DType::kFloat64, 0.0, Purpose::kWorkspace);
+  Array numerator = sums.slice(0, {count}), denominator = sums.slice(count, {count});
+  // A piece holds some of the variables of each of its samples.
+  const std::int64_t channels = box.extent.back(), first = box.begin[box.begin.rank() - 1];
+  const auto place = [&](const Array& of_piece, Array& to) {
+    for (std::int64_t b = 0; b < box.extent[0]; ++b)
+      copy_elements(rank.context, of_piece, b * channels, to, b * variables + first, channels);
+  };
+  for (const ErrorTerm& term : terms) {
+    if (box.empty()) break;
+    LossSums local = loss_sums(rank.context, term.measure, prediction, target, weights);
+    if (term.weight != 1) scale(rank.context, local.numerator, term.weight);
+    place(local.denominator, denominator);
+    if (terms.size() == 1) {
+      place(local.numerator, numerator);
+      continue;
+    }
+    Array of_term = filled(rank.context, {count}, DType::kFloat64, 0.0, Purpose::kWorkspace);
+    place(local.numerator, of_term);
+    accumulate(rank.context, numerator, of_term);
+  }
+  return {group, sum_over(rank, group.other_points, sums)};
+}
+
+Layout FieldLoss::target_layout(const Mesh& mesh, const Layout& prediction) const {
+  return of_samples(members_together(mesh, prediction, members_), members_.count);
 }
 
 MeanArray FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
                               double scale) const {
-  const ShardedTensor x = prediction.value();
+  const ShardedTensor given = prediction.value();
+  const ShardedTensor x = redistribute(rank, given, members_together(rank.mesh, given.layout, members_));
   const FieldSums own = sums(rank, x.piece, target, x.layout);
   prediction.slot()->add(rank, {gradient(rank, own, scale, x.piece, target, x.layout), x.layout});
   return global_mean(rank, own);
@@ -136,32 +167,10 @@ FieldSums FieldLoss::sums(const Rank& rank, const Array& prediction, const Array
 
 FieldSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
                              const Array& target, const Layout& layout) const {
-  const Box box = rank.box(layout);
-  const SampleGroup group(rank.mesh, layout, box);
-  const std::int64_t variables = layout.global.back(), count = group.samples * variables;
-  Array sums = filled(rank.context, {2, group.samples, variables}, DType::kFloat64, 0.0, Purpose::kWorkspace);
-  Array numerator = sums.slice(0, {count}), denominator = sums.slice(count, {count});
-  // A piece holds some of the variables of each of its samples.
-  const std::int64_t channels = box.extent.back(), first = box.begin[box.begin.rank() - 1];
-  const auto place = [&](const Array& of_piece, Array& to) {
-    for (std::int64_t b = 0; b < box.extent[0]; ++b)
-      copy_elements(rank.context, of_piece, b * channels, to, b * variables + first, channels);
-  };
-  for (const ErrorTerm& term : terms) {
-    if (box.empty()) break;
-    LossSums local =
-        loss_sums(rank.context, term.measure, prediction, target, point_weights(rank, box, row_weights_));
-    if (term.weight != 1) scale(rank.context, local.numerator, term.weight);
-    place(local.denominator, denominator);
-    if (terms.size() == 1) {
-      place(local.numerator, numerator);
-      continue;
-    }
-    Array of_term = filled(rank.context, {count}, DType::kFloat64, 0.0, Purpose::kWorkspace);
-    place(local.numerator, of_term);
-    accumulate(rank.context, numerator, of_term);
-  }
-  return {group, sum_over(rank, group.other_points, sums)};
+  const Layout samples = of_samples(layout, members_.count);
+  const Box box = rank.box(samples);
+  const Array weights = box.empty() ? Array() : point_weights(rank, box, row_weights_);
+  return field_sums(rank, terms, prediction, target, samples, weights);
 }
 
 Array FieldLoss::weights(Context& context) const {
@@ -186,7 +195,7 @@ MeanArray FieldLoss::global_mean(const Rank& rank, const FieldSums& sums) const 
 
 Array FieldLoss::gradient(const Rank& rank, const FieldSums& sums, double scale, const Array& prediction,
                           const Array& target, const Layout& layout) const {
-  const Box box = rank.box(layout);
+  const Box box = rank.box(of_samples(layout, members_.count));
   if (box.empty()) return prediction;
   const int last = box.begin.rank() - 1;
   const Array factors = loss_factors(rank.context, sums.parts().denominator, weights(rank.context), scale);

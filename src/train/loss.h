@@ -7,6 +7,7 @@
 
 #include "autograd/variable.h"
 #include "kernels/loss.h"
+#include "train/ensemble.h"
 
 namespace jigsaw::inline train {
 
@@ -22,6 +23,7 @@ struct FieldLossOptions {
   bool area_weighted = true;
   std::map<std::string, double> variable_weights = {};  ///< by name of the target; 1 for the others
   bool by_pressure = false;  ///< levels count by their pressure, as field_loss_options() weighs them
+  Members members = {};      ///< predictions of each sample
 };
 
 /// Numerator and denominator of a mean.
@@ -121,9 +123,20 @@ struct FieldSums {
   SampleSums read(const Context& context) const;
 };
 
+/// Sums of terms over all points of the grid, of predictions of each sample's members. Collective over the
+/// mesh.
+/// @param prediction  as loss_sums() takes it. @param target  a piece in `layout`; NaN does not count.
+/// @param layout      of the target, [B, space…, C].
+/// @param weights     f64 [points] of the piece; not read where that is empty.
+FieldSums field_sums(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
+                     const Array& target, const Layout& layout, const Array& weights);
+
 /// Distance between prediction and target, a sum of terms: per sample and variable the weighted mean over
 /// valid points, numerator and denominator each summed over all ranks that hold a part of it; then the
 /// weighted mean over variables and samples. Never a mean of local means.
+///
+/// Where a sample has several members, predictions are [B·members, space…, C], and what takes them and their
+/// layout wants them in one of members_together() (train/ensemble.h); targets stand in of_samples() of it.
 class FieldLoss : public Loss {
  public:
   /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
@@ -139,8 +152,7 @@ class FieldLoss : public Loss {
 
   const std::vector<double>& variable_weights() const { return weights_; }
 
-  /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not
-  /// count.
+  /// Collective over the mesh. Prediction: a piece in `layout`. Target: NaN does not count.
   FieldSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
                  const Layout& layout) const;
   /// The same of this loss: of the sum of its terms.
@@ -161,6 +173,7 @@ class FieldLoss : public Loss {
                     const Array& target, const Layout& layout) const;
 
   std::vector<ErrorTerm> terms_;
+  Members members_;
   std::vector<double> row_weights_;
   std::vector<double> weights_;  // per variable
 };

@@ -21,6 +21,9 @@ struct NoParameters {};
 struct HuberParameters {
   double delta = 1.0;
 };
+struct CrpsParameters {
+  double alpha = 0.95;
+};
 struct DiceParameters {
   double smoothing = 1.0;
 };
@@ -29,6 +32,13 @@ template <typename Parameters, typename O>
 void declare_parameters(Keys<O>& keys) {
   if constexpr (std::is_same_v<Parameters, HuberParameters>) {
     keys.add("delta", &O::delta).above(0).doc("Where squares turn into absolute values, in deviations.");
+  } else if constexpr (std::is_same_v<Parameters, CrpsParameters>) {
+    keys.add("alpha", &O::alpha)
+        .range(0, 1)
+        .doc(
+            "1: the fair score, which no number of members biases; 0: the score of the members as if there "
+            "were no others. A little below 1 keeps two members from being free to differ where all others "
+            "are right.");
   } else if constexpr (std::is_same_v<Parameters, DiceParameters>) {
     keys.add("smoothing", &O::smoothing)
         .above(0)
@@ -178,6 +188,13 @@ class Losses {
         [](const HuberParameters& huber, double weight) {
           return Summands{{{{ErrorNorm::kHuber, huber.delta}, weight}}, {}};
         });
+    add<FieldLossType, CrpsParameters>(
+        "crps",
+        "Almost fair continuous ranked probability score of ensemble.members at each point: the mean "
+        "of |x_j − y| less (1 − (1 − alpha)/M)/(2·M·(M − 1)) times the sum of |x_j − x_k|.",
+        [](const CrpsParameters& crps, double weight) {
+          return Summands{{{ErrorMeasure::crps(crps.alpha), weight}}, {}};
+        });
     add<ClassLossType, NoParameters>(
         "cross_entropy", "Mean of −log of the probability of each point's label; needs data.classes.",
         [](const NoParameters&, double weight) {
@@ -315,6 +332,20 @@ FieldLossOptions field_loss_options(const Tagged& loss, const std::vector<Channe
     if (!variables.contains(name)) options.variable_weights.emplace(name, weight);
   }
   return options;
+}
+
+bool has_crps(const Tagged& loss) {
+  const std::vector<ErrorTerm> terms = losses().fields(loss).terms;
+  return std::any_of(terms.begin(), terms.end(), [](const ErrorTerm& term) {
+    return term.measure.norm == ErrorNorm::kCrps && term.weight > 0;
+  });
+}
+
+FieldLossOptions image_loss_options(const Tagged& loss, const std::vector<Channel>& targets) {
+  if (has_crps(loss))
+    throw ConfigError(
+        "loss has a term \"crps\", which compares members of forecasts, and data.task is of images");
+  return field_loss_options(loss, targets);
 }
 
 ClassLossOptions class_loss_options(const Tagged& loss) {

@@ -26,11 +26,12 @@ double numbers_of(const FieldShape& field) {
   return product_of(field.space) * static_cast<double>(field.channels);
 }
 
-/// Numbers of a sample in a batch beside the model's input: what later leads go on from, and their targets.
+/// Numbers of a sample in a batch beside its input: what later leads go on from, and their targets.
 double batch_numbers(const Model& model, const Configuration& configuration, int leads) {
   const ModelDescription& of = model.description();
   const std::int64_t targets = configuration.data.classes > 0 ? 1 : of.output_channels;
-  return (leads > 1 ? numbers_of({of.space, of.input_channels}) : 0) +
+  return (leads > 1 ? numbers_of({of.space, of.input_channels - configuration.ensemble.noise_channels()})
+                    : 0) +
          leads * numbers_of({of.space, targets});
 }
 
@@ -55,7 +56,7 @@ std::string bytes_text(double bytes) {
 }  // namespace
 
 MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuration& configuration,
-                        PrecisionTypes types, std::int64_t samples) {
+                        PrecisionTypes types, std::int64_t samples, bool trains) {
   double cut = mesh.size(mesh.tensor());
   for (int axis = 0; axis < mesh.domain_axes(); ++axis) cut *= mesh.size(mesh.domain(axis));
   const double data = mesh.size(Mesh::kData);
@@ -63,20 +64,29 @@ MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuratio
   for (const ParameterBlock* block : model.parameters()) {
     for (const auto& parameter : block->parameters()) elements += product_of(parameter->shape());
   }
+  const auto bytes = static_cast<double>(size_of(types.master));
   const double held = elements / cut / (configuration.zero == Zero::kParameters ? data : 1);
+  const double share = static_cast<double>(samples) / (data * cut);
+  const double forecasts = share * configuration.ensemble.members;
+  double numbers = 0, largest = 0;
+  for (const FieldShape& value : model.values()) {
+    numbers += numbers_of(value);
+    largest = std::max(largest, numbers_of(value));
+  }
+  MemoryNeed need;
+  if (!trains) {
+    need.state = held * bytes;
+    need.activations = largest * forecasts * static_cast<double>(size_of(types.compute));
+    return need;
+  }
   const double owned = elements / cut / (configuration.zero == Zero::kNone ? 1 : data);
   const auto states = static_cast<double>(make_rule(configuration.optimizer)->state_names().size());
-  MemoryNeed need;
-  need.state = (2 * held + states * owned) * static_cast<double>(size_of(types.master));
+  need.state = (2 * held + states * owned) * bytes;
   const TrainOptions& train = configuration.train;
   const int leads = train.rollout.most();
   const int kept = train.rollout_gradient == RolloutGradient::kLast ? 1 : leads;
-  double numbers = 0;
-  for (const FieldShape& value : model.values()) numbers += numbers_of(value);
-  const double share = static_cast<double>(samples) / (data * cut);
-  need.activations = kept * numbers * share * static_cast<double>(size_of(types.compute));
-  need.activations +=
-      batch_numbers(model, configuration, leads) * share * static_cast<double>(size_of(types.master));
+  need.activations = kept * numbers * forecasts * static_cast<double>(size_of(types.compute));
+  need.activations += batch_numbers(model, configuration, leads) * share * bytes;
   return need;
 }
 
@@ -136,9 +146,17 @@ std::int64_t nccl_bytes(int peers, std::int64_t share) {
   return std::min(kCommunicators * kPeer * peers, share / 2);
 }
 
-void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {
+void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room,
+                  bool trains) {
   const double share = static_cast<double>(room.bytes) / room.ranks;
   if (need.state + need.activations <= share) return;
+  if (!trains) {
+    throw ConfigError(concat("a rank needs at least ", bytes_text(need.state), " for parameters and ",
+                             bytes_text(need.activations), " for one forecast or image, and ",
+                             room_text(room), "; ",
+                             configuration.ensemble.members > 1 ? "fewer members (--members) or " : "",
+                             "more ranks that cut the model (mesh.domain, mesh.tensor) might fit"));
+  }
   const std::string what = concat(
       "a rank needs at least ", bytes_text(need.state), " for parameters, gradients and optimizer and ",
       bytes_text(need.activations), " for activations, and ", room_text(room), "; ");

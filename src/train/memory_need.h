@@ -11,16 +11,20 @@
 
 namespace jigsaw::inline train {
 
-/// Bytes that training takes of a rank at least: what is counted is there in any plan. In double, for what a
+/// Bytes that a rank takes at least: what is counted is there in any plan. In double, for what a
 /// configuration asks for need not be a number of bytes that any machine has.
 struct MemoryNeed {
-  double state = 0;        ///< parameters, their gradients, and what the optimizer keeps of them
-  double activations = 0;  ///< the batch, and what stands between blocks, kept for backward, of all leads
+  double state = 0;        ///< parameters; in training their gradients, and what the optimizer keeps of them
+  double activations = 0;  ///< the batch, and what stands between blocks: in training of all, kept for
+                           ///< backward of all leads, else the largest
 };
 
-/// @param samples  over all ranks, that run at a time.
+/// @param samples  over all ranks, that run at a time, each with all members of the ensemble; of forecasts
+/// one
+///                 may be all that is asked for.
+/// @param trains   whether there is a backward and an update, or forecasts alone.
 MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuration& configuration,
-                        PrecisionTypes types, std::int64_t samples);
+                        PrecisionTypes types, std::int64_t samples, bool trains = true);
 
 /// Memory for arrays, and who shares it.
 struct MemoryRoom {
@@ -43,7 +47,8 @@ MemoryRoom memory_room(Communicator& world);
 std::int64_t nccl_bytes(int peers, std::int64_t share);
 
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.
-void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room);
+void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room,
+                  bool trains = true);
 
 /// What is to be warned of when a step, as it is planned, holds more than a rank's part of the room; "" when
 /// it does not. A warning, for a plan is no measurement.

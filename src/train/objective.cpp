@@ -15,21 +15,28 @@ class ForecastObjective : public Objective {
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
                     Communicator& communicator, const DataUse& use)
       : data_(configuration.data, folder, configuration.train.rollout.most(), communicator, use),
-        loss_(field_loss_options(configuration.loss, data_.channels().targets), data_.grid().row_weights(),
+        loss_(loss_options(configuration, data_), data_.grid().row_weights(),
               channel_names(data_.channels().targets)),
-        rollout_(configuration.validation_rollout()) {}
+        rollout_(configuration.validation_rollout()),
+        members_(configuration.ensemble.members) {}
 
   SampleSource& data() override { return data_; }
   const Loss& loss() const override { return loss_; }
   std::int64_t output_channels() const override { return std::ssize(data_.channels().targets); }
   std::unique_ptr<Scores> make_scores() const override {
-    return make_forecast_scores(data_, loss_, rollout_);
+    return make_forecast_scores(data_, loss_, rollout_, members_);
   }
 
  private:
+  static FieldLossOptions loss_options(const Configuration& configuration, const Dataset& data) {
+    FieldLossOptions options = field_loss_options(configuration.loss, data.channels().targets);
+    options.members = members_of(configuration);
+    return options;
+  }
+
   Dataset data_;
   FieldLoss loss_;
-  int rollout_;
+  int rollout_, members_;
 };
 
 /// Images to numbers.
@@ -39,7 +46,7 @@ class ImageObjective : public Objective {
   ImageObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
                  Communicator& communicator, bool spared)
       : data_(std::move(data)),
-        loss_(field_loss_options(configuration.loss, data_->channels().targets), data_->grid().row_weights(),
+        loss_(image_loss_options(configuration.loss, data_->channels().targets), data_->grid().row_weights(),
               channel_names(data_->channels().targets)) {
     if (data_->tiles().empty() || configuration.validation.every == 0) return;
     if (configuration.validation.peak || spared) {

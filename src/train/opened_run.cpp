@@ -40,12 +40,13 @@ DataUse use_of(const Configuration& configuration, Communicator& world, Communic
   }
   StatisticsPass& pass = use.pass;
   pass.cache = opening.cache;
-  pass.before = [&configuration, &world, &model_ranks, checked = opening.checked](const SampleSource& data) {
+  pass.before = [&configuration, &world, &model_ranks, trains = use.train,
+                 checked = opening.checked](const SampleSource& data) {
     const MemoryRoom room = memory_room(model_ranks);
     together(world, [&] {
       check_best(configuration, data);
       check_epochs(configuration, data);
-      check_placement(configuration, data, model_ranks, room);
+      check_placement(configuration, data, model_ranks, room, trains);
     });
     if (checked) checked();
   };
@@ -114,7 +115,7 @@ void check_best(const Configuration& configuration, const SampleSource& data) {
     throw ConfigError("checkpoint.best needs validations: set validation.every and data.valid");
   }
   std::vector<std::string> known = {"loss"};
-  for (const std::string& measure : score_measures(configuration.data)) {
+  for (const std::string& measure : score_measures(configuration.data, configuration.ensemble.members)) {
     for (const Channel& target : data.channels().targets) known.push_back(target.name + "." + measure);
   }
   if (std::find(known.begin(), known.end(), best) == known.end()) {

@@ -133,6 +133,11 @@ void tell_model(Log& log, OpenedRun& run, int ranks) {
   const Mesh& mesh = run.placed().mesh();
   tell(log, concat("model: ", configuration.model.type(), ", ", count_parameters(run.placed().model()),
                    " parameters"));
+  if (const EnsembleOptions& ensemble = configuration.ensemble; ensemble.noise_channels() > 0) {
+    tell(log, concat("ensemble: ", counted(ensemble.members, "member"), " of each sample; noise in ",
+                     counted(ensemble.local_noise, "channel"), " of points and ",
+                     counted(ensemble.global_noise, "channel"), " of whole fields"));
+  }
   tell(log, concat("mesh: ", counted(ranks, "rank"), ", ", axes_of(mesh), "; ",
                    run.placed().description().dump()));
 }

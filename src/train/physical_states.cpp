@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "train/ensemble.h"
+
 namespace jigsaw::inline train {
 
 namespace {
@@ -64,6 +66,14 @@ Array PhysicalStates::of(const Rank& rank, const Layout& layout, const Array& va
 Array PhysicalStates::predicted(const Rank& rank, const Layout& layout, const Array& values,
                                 const Array& origin) const {
   return states_of(rank, layout, values, origin, clamped_);
+}
+
+Array PhysicalStates::of_members(const Rank& rank, const Layout& layout, const Array& together,
+                                 const Array& origin, std::int64_t members) const {
+  std::vector<Array> states;
+  for (std::int64_t j = 0; j < members; ++j)
+    states.push_back(predicted(rank, layout, member_of(rank.context, together, members, j), origin));
+  return join_members(rank.context, states);
 }
 
 }  // namespace jigsaw::inline train

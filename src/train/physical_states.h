@@ -27,6 +27,11 @@ class PhysicalStates {
   /// bit.
   Array predicted(const Rank& rank, const Layout& layout, const Array& values, const Array& origin) const;
 
+  /// The states of each sample's members, as they stand in `together` [b·members, space…, C].
+  /// @param layout  of one field of each sample, as `origin` stands.
+  Array of_members(const Rank& rank, const Layout& layout, const Array& together, const Array& origin,
+                   std::int64_t members) const;
+
  private:
   static Array states_of(const Rank& rank, const Layout& layout, const Array& values, const Array& origin,
                          const std::vector<StateChannel>& channels);

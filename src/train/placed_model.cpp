@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "train/ensemble.h"
 #include "train/pole_crossing.h"
 #include "train/run_machine.h"
 
@@ -24,10 +25,18 @@ std::vector<std::int64_t> time_channels(const Channels& channels) {
   return numbers;
 }
 
-ModelDescription describe(const SampleSource& data, std::int64_t outputs, const Statistics& statistics) {
+/// Behind the channels of data stand those of noise, which go over a pole as they are.
+ModelDescription describe(const SampleSource& data, std::int64_t outputs, const Statistics& statistics,
+                          const EnsembleOptions& ensemble) {
   const Channels& channels = data.channels();
-  return {data.grid().shape(), static_cast<std::int64_t>(channels.inputs.size()), outputs,
-          time_channels(channels), pole_crossing(channels.inputs, statistics)};
+  const std::size_t inputs = channels.inputs.size() + static_cast<std::size_t>(ensemble.noise_channels());
+  PoleCrossing crossing = pole_crossing(channels.inputs, statistics);
+  if (!crossing.factor.empty()) {
+    crossing.factor.resize(inputs, 1);
+    crossing.offset.resize(inputs, 0);
+  }
+  return {data.grid().shape(), static_cast<std::int64_t>(inputs), outputs, time_channels(channels),
+          std::move(crossing)};
 }
 
 /// @throws ConfigError  also where it has nothing to train.
@@ -45,11 +54,14 @@ std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const Sample
       resolved_mesh(configuration.mesh, world.size(), data.grid().shape(), model.input_units());
   auto result = std::make_unique<Mesh>(world, mesh.data, mesh.domain, mesh.tensor);
   if (configuration.machine) require_links(*configuration.machine, result->shape().axes);
-  const std::int64_t samples = configuration.train.batch_size / configuration.train.accumulate;
-  if (samples < mesh.data) {
-    throw ConfigError(
-        concat("mesh.data ", mesh.data, " is more than the ", samples,
-               " samples that run at a time; train.batch_size / train.accumulate must be at least as many"));
+  const std::int64_t samples = configuration.train.batch_size / configuration.train.accumulate,
+                     members = configuration.ensemble.members;
+  if (samples * members < mesh.data) {
+    throw ConfigError(concat("mesh.data ", mesh.data, " is more than the ", counted(samples, "sample"),
+                             members > 1 ? concat(" of ", members, " members") : "",
+                             " that run at a time; train.batch_size / train.accumulate",
+                             members > 1 ? ", times ensemble.members (or --members)," : "",
+                             " must be at least as many"));
   }
   return result;
 }
@@ -57,16 +69,17 @@ std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const Sample
 }  // namespace
 
 void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world,
-                     const MemoryRoom& room) {
+                     const MemoryRoom& room, bool trains) {
   const Statistics neutral = neutral_statistics(data.channels().inputs);
   const std::int64_t classes = configuration.data.classes;
   const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
-  const std::unique_ptr<Model> model = build_trained(configuration.model, describe(data, outputs, neutral));
+  const std::unique_ptr<Model> model =
+      build_trained(configuration.model, describe(data, outputs, neutral, configuration.ensemble));
   const std::unique_ptr<Mesh> mesh = make_mesh(configuration, data, *model, world);
   const TrainOptions& train = configuration.train;
   check_memory(least_memory(*model, *mesh, configuration, types_of(train.precision),
-                            train.batch_size / train.accumulate),
-               configuration, room);
+                            trains ? train.batch_size / train.accumulate : 1, trains),
+               configuration, room, trains);
 }
 
 PlacedModel::PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world,
@@ -78,16 +91,16 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   // A block like one that is in the book takes its plan, whatever their names.
   for (const BlockPlan& plan : known) plans_.add("known: " + plan.path, plan.entry);
   const SampleSource& data = objective.data();
-  model_ = build_trained(configuration.model, describe(data, objective.output_channels(), data.statistics()));
+  model_ = build_trained(configuration.model, describe(data, objective.output_channels(), data.statistics(),
+                                                       configuration.ensemble));
   model_->set_recompute(configuration.train.recompute == Recompute::kBlock);
   mesh_ = make_mesh(configuration, data, *model_, world);
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
   const int rollout = std::max(configuration.train.rollout.most(), configuration.validation_rollout());
-  forecaster_ = std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(),
-                                             configuration.data.predict, configuration.data.lead_hours,
-                                             rollout, configuration.data.boundary_width > 0);
-  plan_and_materialise(*model_, *rank_, plans_, samples_, configuration.zero, types_.master, types_.compute,
-                       static_cast<std::uint64_t>(configuration.seed));
+  forecaster_ =
+      std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(), configuration, rollout);
+  plan_and_materialise(*model_, *rank_, plans_, forecasts(), configuration.zero, types_.master,
+                       types_.compute, static_cast<std::uint64_t>(configuration.seed));
   forecaster_->plan(*rank_, plans_, samples_);
 }
 
@@ -103,11 +116,19 @@ std::vector<BlockPlan> PlacedModel::block_plans() const {
 }
 
 Box PlacedModel::input_box(std::int64_t samples) const {
-  return rank_->box(model_->input_layout(*mesh_, samples));
+  return forecaster_->data_box(*mesh_, samples);
 }
 
 Box PlacedModel::target_box(const Loss& loss, std::int64_t samples) const {
-  return rank_->box(loss.target_layout(*mesh_, model_->output_layout(*mesh_, samples)));
+  return rank_->box(loss.target_layout(*mesh_, model_->output_layout(*mesh_, samples * members())));
+}
+
+Layout PlacedModel::compared_layout(std::int64_t samples) const {
+  return members_together(*mesh_, model_->output_layout(*mesh_, samples * members()), {members(), samples_});
+}
+
+Layout PlacedModel::sample_layout(std::int64_t samples) const {
+  return of_samples(compared_layout(samples), members());
 }
 
 Json PlacedModel::description() const {

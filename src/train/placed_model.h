@@ -12,9 +12,10 @@
 namespace jigsaw::inline train {
 
 /// What shows of a model and its mesh before statistics are known: whether the layers fit the grid, the mesh
-/// the ranks, and what training takes at least the memory. Cheap. @throws ConfigError
+/// the ranks, and what training (or else forecasts alone) takes at least the memory. Cheap.
+/// @throws ConfigError
 void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world,
-                     const MemoryRoom& room);
+                     const MemoryRoom& room, bool trains);
 
 /// A block's path, what it does, and how.
 struct BlockPlan {
@@ -48,6 +49,13 @@ class PlacedModel {
   PrecisionTypes types() const { return types_; }
   /// Samples, over all ranks, that run at a time: train.batch_size / train.accumulate.
   std::int64_t samples() const { return samples_; }
+  /// Forecasts that run at a time: of each sample one for each member of the ensemble.
+  std::int64_t forecasts() const { return samples_ * members(); }
+  std::int64_t members() const { return forecaster_->members(); }
+  /// Where the predictions of so many samples stand when their members are compared, and what stands beside
+  /// them once for each sample: see train/ensemble.h.
+  Layout compared_layout(std::int64_t samples) const;
+  Layout sample_layout(std::int64_t samples) const;
   /// Where this rank's piece of a batch of so many samples lies: of the inputs, and of what the loss
   /// compares with predictions.
   Box input_box(std::int64_t samples) const;

@@ -1,6 +1,7 @@
 #include "train/rollouts.h"
 
 #include "comm/agreement.h"
+#include "parallel/redistribute.h"
 
 namespace jigsaw::inline train {
 
@@ -22,7 +23,7 @@ void Rollouts::run_next(std::int64_t samples, const Use& use) {
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute);
   placed.forecaster().run(tape, batch, samples, [&](int lead, const Variable& prediction) {
     if (lead > 0) batch.go_on(next_lead());
-    use(lead, prediction.value(), batch);
+    use(lead, redistribute(placed.rank(), prediction.value(), placed.compared_layout(samples)), batch);
   });
 }
 

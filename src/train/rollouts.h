@@ -14,7 +14,8 @@ class Rollouts {
  public:
   /// Reads this rank's piece of one lead of a batch (BatchRequest::lead), in order, on a thread of its own.
   using Load = std::function<Batch(std::int64_t batch, int lead)>;
-  /// @param batch  holds this lead, and what the rollout started from.
+  /// @param prediction  in compared_layout() of the placed model.
+  /// @param batch       holds this lead, and what the rollout started from.
   using Use = std::function<void(int lead, const ShardedTensor& prediction, const Batch& batch)>;
 
   Rollouts(OpenedRun& run, Load load, std::int64_t batches, int leads);

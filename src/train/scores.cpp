@@ -5,15 +5,22 @@
 #include <utility>
 
 #include "kernels/pointwise.h"
+#include "train/ensemble.h"
 #include "train/physical_states.h"
 #include "train/score_sums.h"
 
 namespace jigsaw::inline train {
 
-std::vector<std::string> score_measures(const DataOptions& data) {
+std::vector<std::string> score_measures(const DataOptions& data, std::int64_t members) {
+  if (!data.of_images() && members > 1) return {"rmse", "bias", "crps"};
   if (!data.of_images()) return {"rmse", "bias"};
   if (data.classes > 0) return {"accuracy", "mean_dice"};
   return {"rmse", "bias", "psnr"};
+}
+
+double spread_skill(double spread, double rmse, std::int64_t members) {
+  const auto m = static_cast<double>(members);
+  return std::sqrt((m + 1) / m) * spread / rmse;
 }
 
 std::vector<std::string> channel_names(const std::vector<Channel>& channels) {
@@ -32,11 +39,13 @@ namespace {
 
 class ForecastScores : public Scores {
  public:
-  ForecastScores(const Dataset& data, const FieldLoss& loss, int rollout)
+  ForecastScores(const Dataset& data, const FieldLoss& loss, int rollout, std::int64_t members)
       : data_(data),
         loss_(loss),
+        members_(members),
         rows_(data.grid().row_weights()),
         score_({}, rows_, channel_names(data.channels().targets)),
+        of_members_(options_of(members), rows_, channel_names(data.channels().targets)),
         physical_(data.channels(), data.statistics(), data.options().predict),
         leads_(static_cast<std::size_t>(rollout)) {}
 
@@ -54,10 +63,13 @@ class ForecastScores : public Scores {
     sum_over(rank, losses.group.other_samples, all);
     sums.loss.add({all[0], all[1]});
     const std::span<const double> means = std::span(all).subspan(2);
-    const auto each = means.size() / 3;
+    const auto each = means.size() / (members_ > 1 ? 5 : 3);
     add_means(sums.squares, means.first(each));
     add_means(sums.errors, means.subspan(each, each));
-    add_means(sums.persistence, means.last(each));
+    add_means(sums.persistence, means.subspan(2 * each, each));
+    if (members_ == 1) return;
+    add_means(sums.crps, means.subspan(3 * each, each));
+    add_means(sums.variance, means.last(each));
   }
 
   ValidationResult result() const override {
@@ -75,6 +87,7 @@ class ForecastScores : public Scores {
         const double rmse = std::sqrt(lead.squares[c].value()) * scale, bias = lead.errors[c].value() * scale,
                      persistence = std::sqrt(lead.persistence[c].value()) * scale;
         metrics[targets[c].name] = {{"rmse", rmse}, {"bias", bias}, {"persistence_rmse", persistence}};
+        if (members_ > 1) add_ensemble(lead, c, scale, metrics[targets[c].name]);
       }
     }
     return result;
@@ -88,50 +101,75 @@ class ForecastScores : public Scores {
   };
   struct Lead {
     std::vector<Mean> squares, errors, persistence;
+    std::vector<Mean> crps, variance;  ///< of several members
     WeightedMean loss;
   };
 
-  /// Of squares, errors and squares of persistence.
+  static FieldLossOptions options_of(std::int64_t members) {
+    FieldLossOptions options;
+    options.members.count = members;
+    return options;
+  }
+  void add_ensemble(const Lead& lead, std::size_t channel, double scale, Json& metrics) const {
+    const double spread = std::sqrt(lead.variance[channel].value()) * scale;
+    metrics["crps"] = lead.crps[channel].value() * scale;
+    metrics["spread"] = spread;
+    metrics["spread_skill"] = spread_skill(spread, metrics["rmse"].get<double>(), members_);
+  }
+
+  /// Of squares, errors and squares of persistence; of several members of their CRPS and variance, too.
   void append_normalised_means(std::vector<double>& all, const Rank& rank, const ShardedTensor& prediction,
                                const Array& target, const Batch& batch) const {
-    const auto append = [&](const ErrorMeasure& measure, const Array& piece, const Array& wanted) {
-      const SampleSums sums = score_.sums(rank, measure, piece, wanted, prediction.layout).read(rank.context);
-      append_means(all, sums.samples, sums.variables, [&](std::int64_t b, std::int64_t c) {
-        const std::size_t at = sums.index(b, c);
-        return std::pair(sums.numerator[at], sums.denominator[at]);
-      });
-    };
-    append(ErrorNorm::kSquared, prediction.piece, target);
-    append(ErrorNorm::kSigned, prediction.piece, target);
-    append(ErrorNorm::kSquared, batch.baseline, where_both(rank.context, target, batch.baseline));
+    const Layout layout = of_samples(prediction.layout, members_);
+    const Array mean = member_mean(rank.context, prediction.piece, members_);
+    append(all, rank, score_, ErrorNorm::kSquared, mean, target, layout);
+    append(all, rank, score_, ErrorNorm::kSigned, mean, target, layout);
+    append(all, rank, score_, ErrorNorm::kSquared, batch.baseline,
+           where_both(rank.context, target, batch.baseline), layout);
+    append_ensemble(all, rank, prediction, mean, target);
   }
 
   /// The same of states in physical units, in float64 whatever holds the values.
   void append_physical_means(std::vector<double>& all, const Rank& rank, const ShardedTensor& prediction,
                              const Array& target, const Batch& batch) const {
-    const Layout& layout = prediction.layout;
+    const Layout layout = of_samples(prediction.layout, members_);
     const auto states = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
-    const ScoredStates scored{physical_.predicted(rank, layout, prediction.piece, batch.origin),
-                              states(target),
-                              states(batch.baseline),
-                              {}};
+    const ShardedTensor members{physical_.of_members(rank, layout, prediction.piece, batch.origin, members_),
+                                prediction.layout};
+    const ScoredStates scored{
+        member_mean(rank.context, members.piece, members_), states(target), states(batch.baseline), {}};
     const Array weights = point_weights(rank, rank.box(layout), rows_);
     const ScoreSums sums = sum_scores(rank, layout, scored, weights.reshaped({1, weights.count()}));
-    const auto append = [&](ScoreSum kind, ScoreSum weight) {
+    const auto append_sums = [&](ScoreSum kind, ScoreSum weight) {
       append_means(all, sums.group.samples, sums.channels, [&](std::int64_t b, std::int64_t c) {
         return std::pair(sums.of(kind, b, 0, c), sums.of(weight, b, 0, c));
       });
     };
-    append(ScoreSum::kSquares, ScoreSum::kWeight);
-    append(ScoreSum::kErrors, ScoreSum::kWeight);
-    append(ScoreSum::kReferenceSquares, ScoreSum::kReferenceWeight);
+    append_sums(ScoreSum::kSquares, ScoreSum::kWeight);
+    append_sums(ScoreSum::kErrors, ScoreSum::kWeight);
+    append_sums(ScoreSum::kReferenceSquares, ScoreSum::kReferenceWeight);
+    append_ensemble(all, rank, members, scored.forecast, scored.truth);
   }
 
-  /// The target where the baseline is there, too; NaN elsewhere, as times zero keeps it.
-  static Array where_both(Context& context, const Array& target, const Array& baseline) {
-    Array nothing = jigsaw::add(context, baseline, baseline);
-    scale(context, nothing, 0.0);
-    return jigsaw::add(context, target, nothing);
+  void append_ensemble(std::vector<double>& all, const Rank& rank, const ShardedTensor& members,
+                       const Array& mean, const Array& target) const {
+    if (members_ == 1) return;
+    append(all, rank, of_members_, ErrorMeasure::crps(1), members.piece, target, members.layout);
+    // Squares of what members differ from their mean by, meant over M of them.
+    const auto m = static_cast<double>(members_);
+    append(all, rank, of_members_, ErrorNorm::kSquared, members.piece, where_both(rank.context, mean, target),
+           members.layout, m / (m - 1));
+  }
+
+  /// Of the mean over points of each sample. @param layout  as FieldLoss::sums() takes it.
+  static void append(std::vector<double>& all, const Rank& rank, const FieldLoss& score,
+                     const ErrorMeasure& measure, const Array& piece, const Array& wanted,
+                     const Layout& layout, double factor = 1) {
+    const SampleSums sums = score.sums(rank, measure, piece, wanted, layout).read(rank.context);
+    append_means(all, sums.samples, sums.variables, [&](std::int64_t b, std::int64_t c) {
+      const std::size_t at = sums.index(b, c);
+      return std::pair(factor * sums.numerator[at], sums.denominator[at]);
+    });
   }
 
   /// Of each variable the sum of the means of these samples, and how many have one.
@@ -161,16 +199,18 @@ class ForecastScores : public Scores {
 
   const Dataset& data_;
   const FieldLoss& loss_;
+  std::int64_t members_;
   std::vector<double> rows_;
-  FieldLoss score_;  // area-weighted, every variable alike
+  FieldLoss score_, of_members_;  // area-weighted, every variable alike
   PhysicalStates physical_;
   std::vector<Lead> leads_;
 };
 
 }  // namespace
 
-std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout) {
-  return std::make_unique<ForecastScores>(data, loss, rollout);
+std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout,
+                                             std::int64_t members) {
+  return std::make_unique<ForecastScores>(data, loss, rollout, members);
 }
 
 }  // namespace jigsaw::inline train

@@ -29,13 +29,21 @@ class Scores {
 };
 
 /// The numbers of each target in a result by which one model is better than another.
-std::vector<std::string> score_measures(const DataOptions& data);
+std::vector<std::string> score_measures(const DataOptions& data, std::int64_t members = 1);
+/// √((M + 1)/M) · spread/RMSE.
+double spread_skill(double spread, double rmse, std::int64_t members);
 
 /// Of forecasts, in physical units, as WeatherBench 2 defines them: weights from cell bounds with mean 1;
 /// RMSE = √(mean over times of the weighted spatial mean of squares); bias; RMSE of persistence. A spatial
 /// mean is over the valid points (of persistence: those that are valid at time 0 as well); times without any
 /// do not count. The loss is one weighted mean over all windows and leads, as in training with leads alike.
-std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout);
+///
+/// Of several members RMSE and bias are those of their mean; beside them stand the fair CRPS
+/// (ErrorMeasure::crps(1)), the spread, √(mean over times of the weighted spatial mean of the members'
+/// variance, by M − 1), and spread_skill, √((M + 1)/M) · spread/RMSE, which is 1 where the spread says how
+/// large errors are (Fortin et al. 2014, doi:10.1175/JHM-D-14-0008.1).
+std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout,
+                                             std::int64_t members = 1);
 
 /// Of images whose targets are numbers, in their units, over all points of the validation parts: RMSE, bias,
 /// PSNR = 20·log10(peak/RMSE) in dB; of denoise also RMSE and PSNR of the noisy input. The loss is that of

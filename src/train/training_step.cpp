@@ -28,8 +28,9 @@ TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t st
 MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale) {
   PlacedModel& placed = run_.placed();
   const std::int64_t samples = placed.samples();
-  RandomState random{static_cast<std::uint64_t>(config_.seed),
-                     {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part * samples), 0}};
+  RandomState random{
+      static_cast<std::uint64_t>(config_.seed),
+      {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part * placed.forecasts()), 0}};
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kRecord, placed.types().compute, random);
   tape.set_training(true);
   const int leads = batch.rollout;

@@ -108,6 +108,7 @@ class Table {
     if (!measure_.more_is_better) row.skill = 1 - row.value / reference;
     has_climatology_ = has_climatology_ || !std::isnan(climatology);
     has_persistence_ = has_persistence_ || !std::isnan(persistence);
+    has_members_ = has_members_ || scores.contains("crps");
     has_input_ = has_input_ || !std::isnan(number(scores, "input_psnr"));
     rows_.push_back(std::move(row));
   }
@@ -132,12 +133,18 @@ class Table {
     std::string line = "  " + padded(rows, width_);
     line += leads ? "   lead" : options_.lead_hours > 0 ? "       " : "";
     line += formatted(" %10s %8s", measure_.title, "change");
-    if (has_persistence_) line += formatted(" %11s", "persistence");
-    if (has_climatology_) line += formatted(" %11s", "climatology");
+    if (shows_references()) {
+      if (has_persistence_) line += formatted(" %11s", "persistence");
+      if (has_climatology_) line += formatted(" %11s", "climatology");
+    }
     if (has_input_) line += formatted(" %10s", "input dB");
     if (has_persistence_) line += formatted(" %7s", "skill");
+    if (has_members_) line += formatted(" %10s %9s %6s", "CRPS", "spread", "ratio");
     return painted(options_.terminal, Colour::kBold, line);
   }
+
+  /// Beside scores of members there is no room for them: the skill says what they are for.
+  bool shows_references() const { return !has_members_; }
 
   std::string change(double now, double before) const {
     if (std::isnan(now) || std::isnan(before) || before == 0) return formatted("%8s", "");
@@ -177,10 +184,16 @@ class Table {
         continue;
       }
       line += cell(row.value, 11) + " " + change(row.value, row.before);
-      if (has_persistence_) line += cell(number(row.scores, "persistence_rmse"), 12);
-      if (has_climatology_) line += cell(number(row.scores, "climatology_rmse"), 12);
+      if (shows_references()) {
+        if (has_persistence_) line += cell(number(row.scores, "persistence_rmse"), 12);
+        if (has_climatology_) line += cell(number(row.scores, "climatology_rmse"), 12);
+      }
       if (has_input_) line += cell(number(row.scores, "input_psnr"), 11);
       if (has_persistence_) line += " " + skill(row.skill);
+      if (has_members_) {
+        line += cell(number(row.scores, "crps"), 11) + " " + cell(number(row.scores, "spread"), 9, "%*.3g") +
+                cell(number(row.scores, "spread_skill"), 7, "%*.3f");
+      }
       lines.push_back(line);
       append_classes(lines, row);
     }
@@ -236,7 +249,7 @@ class Table {
   Measure measure_ = kMeasures.back();
   std::vector<Row> rows_;
   std::size_t width_ = 8;
-  bool has_persistence_ = false, has_climatology_ = false, has_input_ = false;
+  bool has_persistence_ = false, has_climatology_ = false, has_input_ = false, has_members_ = false;
 };
 
 }  // namespace

@@ -109,6 +109,84 @@ TEST(LossGradient, SumOfTerms) {
   EXPECT_NEAR(on_mesh(make_loss(terms), made_up(), 1.0, {}).loss / sum, 1, 1e-14);
 }
 
+// ---- Members of an ensemble
+
+constexpr std::int64_t kMembers = 4;
+
+FieldLoss crps_loss() {
+  FieldLossOptions options{{{ErrorMeasure::crps(0.95)}, {{ErrorNorm::kSquared}, 0.25}}, true, {{"b", 2.5}}};
+  options.members = {kMembers, kShape[0]};
+  return FieldLoss(options, {1.5, 1.2, 1.0, 0.8, 0.5}, {"a", "b", "c"});
+}
+
+/// Forecasts of every member, and the targets of made_up().
+Fields members_made_up() {
+  Fields fields = made_up();
+  fields.prediction.clear();
+  const RandomStream random(2, RandomPurpose::kNoise, "loss");
+  for (std::int64_t i = 0; i < kMembers * kShape.count(); ++i)
+    fields.prediction.push_back(random.normal({0}, static_cast<std::uint64_t>(i)));
+  return fields;
+}
+
+/// As a training step has it: the loss takes the prediction where the model leaves it.
+Answer backward_on_mesh(const Fields& fields, double scale, const Sizes& sizes) {
+  const FieldLoss loss = crps_loss();
+  Answer answer;
+  std::mutex mutex;
+  Shape forecasts = kShape;
+  forecasts[0] *= kMembers;
+  testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
+    Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
+    const Rank rank{world.context(), mesh};
+    const Layout layout = mesh.field_layout(forecasts);
+    const Variable x({testing::cut_piece(rank, layout, DType::kFloat64, fields.prediction), layout}, true);
+    const Array y =
+        testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, fields.target);
+    const WeightedMean mean = loss.backward(rank, x, y, scale).read(rank.context);
+    Tensors mine{{"prediction", std::vector<double>(fields.prediction.size(), NAN)}};
+    testing::paste_piece(rank, layout, x.slot()->take().piece, mine.at("prediction"));
+    const std::lock_guard lock(mutex);
+    answer.loss = mean.value();
+    testing::merge(answer.gradient, mine);
+  });
+  return answer;
+}
+
+/// Three samples of four members on two, three, four and twelve groups: those that hold whole samples, and
+/// those that part members.
+TEST(LossGradient, OfMembersOnAnyMesh) {
+  const Fields fields = members_made_up();
+  const double weight = crps_loss().full_weight(kShape[0]) - 1.0;
+  const Answer one = backward_on_mesh(fields, 1.0, {});
+  std::vector<double> slopes;
+  // The loss is the sum over the weight of what has a valid point: that of one sample's last variable has
+  // none.
+  for (std::size_t i = 0; i < fields.prediction.size(); ++i) {
+    const double step = 1e-6;
+    Fields near = fields;
+    near.prediction[i] += step;
+    const double above = backward_on_mesh(near, 1.0, {}).loss;
+    near.prediction[i] -= 2 * step;
+    slopes.push_back(weight * (above - backward_on_mesh(near, 1.0, {}).loss) / (2 * step));
+  }
+  EXPECT_LE(testing::relative_difference(one.gradient.at("prediction"), slopes), 1e-7);
+  for (const Sizes& sizes : {Sizes{1, {2, 1}, 1},
+                             {1, {1, 3}, 2},
+                             {3, {1, 1}, 1},
+                             {2, {1, 1}, 1},
+                             {4, {1, 1}, 1},
+                             {2, {2, 1}, 1},
+                             {4, {1, 2}, 1},
+                             {12, {1, 1}, 1}}) {
+    SCOPED_TRACE(sizes.ranks());
+    const Answer many = backward_on_mesh(fields, 1.0, sizes);
+    EXPECT_NEAR(many.loss / one.loss, 1, 1e-13);
+    EXPECT_LE(testing::relative_difference(many.gradient.at("prediction"), one.gradient.at("prediction")),
+              1e-13);
+  }
+}
+
 TEST(LossGradient, VanishesWhereNothingCountsAndTheLossIsNoNumber) {
   const FieldLoss loss = make_loss({{}});
   Fields fields = made_up();

@@ -68,13 +68,43 @@ TEST(MemoryNeed, IsWhatAnyPlanHolds) {
   });
 }
 
+/// Of each sample the members stand between blocks, and the batch is held once. Forecasts keep neither
+/// gradients nor what backward reads.
+TEST(MemoryNeed, OfMembersAndOfForecasts) {
+  Configuration configuration = configuration_with({{"batch_size", 5}, {"rollout", 7}});
+  configuration.ensemble = {6, 1, 1};
+  const auto model = build_model(configuration.model, {{8, 12}, 4 + 2, 4});
+  const double field = 8 * 12 * 4, input = 8 * 12 * 6, numbers = input + 7 * 4 * 6 * 8 + field;
+  run_ranks(1, [&](Communicator& world) {
+    const Mesh mesh(world, 1, {1, 1}, 1);
+    const PrecisionTypes types = types_of(Precision::kFloat32);
+    EXPECT_DOUBLE_EQ(least_memory(*model, mesh, configuration, types, 5).activations,
+                     4 * 5 * (6 * 7 * numbers + (1 + 7) * field));
+    const MemoryNeed forecasts = least_memory(*model, mesh, configuration, types, 5, false);
+    EXPECT_DOUBLE_EQ(forecasts.activations, 4 * 5 * 6 * input);
+    EXPECT_DOUBLE_EQ(4 * forecasts.state, least_memory(*model, mesh, configuration, types, 5).state);
+  });
+  try {
+    check_memory({400.0 * (1 << 20), 1200.0 * (1 << 20)}, configuration, {1000 << 20, 1}, false);
+    ADD_FAILURE() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "a rank needs at least 400 MiB for parameters and 1.2 GiB for one forecast or image, and 1 rank "
+        "has 1000 MiB here; fewer members (--members) or more ranks that cut the model (mesh.domain, "
+        "mesh.tensor) might fit");
+  }
+}
+
 /// What a step is then found to hold is no less, on any mesh.
 TEST(MemoryNeed, IsNoMoreThanAStepHolds) {
   for (const char* mesh : {R"({"data": 4})", R"({"domain": [2, 2]})", R"({"data": 2, "tensor": 2})"}) {
     for (const char* zero : {"none", "optimizer", "parameters"}) {
       for (const Json& train : {Json{{"batch_size", 4}}, Json{{"batch_size", 4}, {"rollout", 3}},
-                                Json{{"batch_size", 4}, {"rollout", 3}, {"rollout_gradient", "last"}}}) {
-        const Configuration configuration = configuration_with(train, Json::parse(mesh), zero);
+                                Json{{"batch_size", 4}, {"rollout", 3}, {"rollout_gradient", "last"}},
+                                Json{{"batch_size", 2}, {"rollout", 2}}}) {
+        Configuration configuration = configuration_with(train, Json::parse(mesh), zero);
+        if (configuration.train.batch_size == 2) configuration.ensemble = {2, 2, 1};
         const DataDescription data{{8, 12}, make_channels(configuration.data, false)};
         Context context = Context::make_meta();
         const auto world = make_record_communicator(context, 0, 4);

@@ -173,7 +173,13 @@ TEST_F(RecordedStepsTest, OneDeviceGivesTheSameBits) {
        {Case{"mixer", 1, kMixer, {"train.accumulate=2"}}, Case{"vit", 1, kVit, {"train.precision=bf16"}},
         Case{"plain vit", 1, kPlainVit, {"train.precision=bf16"}},
         Case{"unet", 1, kUnet, {"optimizer.type=sgd", "train.recompute=block"}},
-        Case{"unet in bf16", 1, kUnet, {"train.precision=bf16"}}, Case{"batch_norm", 1, kBatchNorm, {}}}) {
+        Case{"unet in bf16", 1, kUnet, {"train.precision=bf16"}}, Case{"batch_norm", 1, kBatchNorm, {}},
+        // A replayed step draws noise of its own.
+        Case{"members",
+             1,
+             kMixer,
+             {R"(ensemble={"members": 3, "local_noise": 1, "global_noise": 2})", "loss.type=crps",
+              "train.rollout=2"}}}) {
     const Made recorded = expect_the_same(one);
     // The first puts tables up, the second shows that nothing is left, the third is recorded.
     if (recorded.records) {

@@ -62,6 +62,11 @@ std::vector<Case> cases() {
       {"vit_on_tensor", 2, vit, {R"(mesh={"tensor": 2})", "train.precision=bf16"}},
       {"unet", 1, unet, {"train.rollout=2"}},
       {"unet_on_data", 2, unet, {R"(mesh={"data": 2})", "zero=parameters"}},
+      {"members_on_data",
+       2,
+       mixer,
+       {R"(mesh={"data": 2})", R"(ensemble={"members": 3, "local_noise": 1, "global_noise": 2})",
+        "loss.type=crps", "train.batch_size=1", "train.rollout=2"}},
       {"unet_on_domain", 2, unet, {R"(mesh={"domain": [1, 2]})", "optimizer.type=sgd"}},
   };
 }

@@ -50,6 +50,18 @@ TEST(ValidationTable, SkillIsBesideTheBetterOfPersistenceAndClimatology) {
   EXPECT_EQ(lines[1], "  t2m [K]     6 h          1                    4           2   0.500");
 }
 
+/// In 80 columns, whatever the size of the numbers.
+TEST(ValidationTable, OfMembersShowsWhatTheirSpreadSays) {
+  Json scores = score(1.2345e-4, 4.5678e-4);
+  scores["climatology_rmse"] = 3e-4;
+  scores["crps"] = 5.8112e-5;
+  scores["spread"] = 2.3512e-5;
+  scores["spread_skill"] = 0.2199;
+  const Lines lines = table_of({0.5, {{{"tp_925", scores}}}}, nullptr, forecasts());
+  EXPECT_EQ(lines[0], "  variable   lead       RMSE   change   skill       CRPS    spread  ratio");
+  EXPECT_EQ(lines[1], "  tp_925      6 h  0.0001234            0.589  5.811e-05  2.35e-05  0.220");
+}
+
 TEST(ValidationTable, AVariableWithoutPointsSaysSo) {
   const Lines lines = table_of({0.5, {{{"sst", score(NAN, NAN)}}}}, nullptr, forecasts());
   EXPECT_EQ(lines[1], "  sst         6 h  has no valid point in data.valid");

@@ -1,0 +1,294 @@
+// Ensembles that a model makes: one function on every mesh in training, validation, forecasts and scores, and
+// scores that loops over the forecasts find.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "end_to_end/trained_forecasts.h"
+
+namespace jigsaw::e2e {
+namespace ensemble_test {
+
+constexpr std::size_t kRows = 37, kColumns = 72, kPoints = kRows * kColumns;
+constexpr std::size_t kMembers = 3, kLeads = 2, kWindows = 10;
+
+class Ensemble : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    shared_ = std::make_unique<TemporaryFolder>();
+    ASSERT_EQ(run(1, "sample-data --output " + data()).exit_code, 0);
+    folder().write("config.json", config().dump());
+    const Outcome outcome = run(1, with_config() + "--set output=" + (folder() / "run"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static void TearDownTestSuite() { shared_.reset(); }
+
+  static const TemporaryFolder& folder() { return *shared_; }
+  static std::string data() { return folder() / "data"; }
+  static std::string with_config() { return "--config " + (folder() / "config.json") + " "; }
+  static std::string of_run() { return with_config() + "--checkpoint " + (folder() / "run") + " "; }
+
+  /// Of three samples of three members at a time, over two leads, of one variable with a transform and one
+  /// that changes its sign over the poles.
+  static Json config() {
+    return {{"data",
+             {{"files", {data() + "/*.nc"}},
+              {"variables", {"t2m", "u10"}},
+              {"transforms", {{"t2m", "sqrt"}}},
+              {"forcings", {"latitude", "time_of_day"}},
+              {"lead_hours", 6},
+              {"train", {"2021-01-02", "2021-01-12"}},
+              {"valid", {"2021-02-01", "2021-02-03"}}}},
+            {"model",
+             {{"type", "weathermixer"},
+              {"patch", {5, 7}},
+              {"embed_dim", 12},
+              {"depth", 1},
+              {"dropout", 0.1},
+              {"positions", true},
+              {"final_norm", true},
+              {"output_map", false}}},
+            {"ensemble", {{"members", kMembers}, {"local_noise", 2}, {"global_noise", 3}}},
+            {"loss", {{"type", "sum"}, {"terms", {{{"type", "crps"}}, {{"type", "mse"}, {"weight", 0.1}}}}}},
+            {"optimizer", {{"learning_rate", 5e-3}}},
+            {"train",
+             {{"steps", 6}, {"batch_size", 6}, {"accumulate", 2}, {"precision", "fp64"}, {"rollout", 2}}},
+            {"validation", {{"every", 3}}},
+            {"checkpoint", {{"every", 6}, {"best", "t2m.crps"}}}};
+  }
+
+  static NetcdfReader predict(int ranks, const std::string& output, const std::string& more) {
+    const Outcome outcome =
+        run(ranks, "predict " + of_run() + "--overwrite --output " + (folder() / output) + " " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return NetcdfReader(folder() / output);
+  }
+
+ private:
+  inline static std::unique_ptr<TemporaryFolder> shared_;
+};
+
+/// Groups that hold whole samples, and groups that part a sample's members; cut rows, columns and channels,
+/// where some rank holds nothing but noise.
+const std::vector<MeshCase> kMeshes = {{"{\"data\":3}", 3},   {"{\"data\":2}", 2},
+                                       {"{\"data\":4}", 4},   {"{\"domain\":[2,1]}", 2},
+                                       {"{\"tensor\":2}", 2}, {"{\"data\":2,\"domain\":[1,2]}", 4}};
+
+/// Of training and validation.
+std::vector<double> numbers_of(const std::string& run) {
+  std::vector<double> all;
+  for (const char* kind : {"train", "valid"}) {
+    for (const Json& line : metrics(run, kind)) {
+      all.push_back(line.at("loss").get<double>());
+      if (!line.contains("metrics")) continue;
+      for (const auto& [variable, scores] : line.at("metrics").items()) {
+        for (const char* measure : {"rmse", "bias", "crps", "spread", "spread_skill"})
+          all.push_back(scores.at(measure).get<double>());
+      }
+    }
+  }
+  return all;
+}
+
+/// Those of them on which forecasts and scores are tried.
+const std::vector<MeshCase> kSomeMeshes = {kMeshes[1], kMeshes[4], kMeshes[5]};
+
+TEST_F(Ensemble, LearnsTheSameOnEveryMesh) {
+  const std::vector<double> one = numbers_of(folder() / "run");
+  ASSERT_GT(one.size(), 12U);
+  for (std::size_t number = 0; number < kMeshes.size(); ++number) {
+    const MeshCase& mesh = kMeshes[number];
+    const std::string output = folder() / ("run_" + std::to_string(number));
+    const Outcome outcome =
+        run(mesh.ranks, with_config() + "--set output=" + output + " --set 'mesh=" + mesh.json + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << mesh.json << outcome.err;
+    const std::vector<double> other = numbers_of(output);
+    ASSERT_EQ(other.size(), one.size());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      EXPECT_NEAR(other[i], one[i], 1e-9 * std::abs(one[i]) + 1e-10) << mesh.json << i;
+  }
+}
+
+/// A U-Net, which reads noise beyond the poles, with gradients through the last lead alone, ranges, and one
+/// sample whose members are parted.
+TEST_F(Ensemble, LearnsTheSameAcrossPoles) {
+  const std::string arguments =
+      with_config() +
+      "--set 'model={\"type\":\"unet\",\"widths\":[4,6],\"norm_groups\":2}' --set "
+      "train.rollout_gradient=last "
+      "--set 'data.clamp={\"t2m\":[200,330]}' --set train.batch_size=1 --set train.accumulate=1 ";
+  Outcome outcome = run(1, arguments + "--set output=" + (folder() / "unet"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome = run(4, arguments + "--set output=" + (folder() / "unet_cut") +
+                       " --set 'mesh={\"data\":2,\"domain\":[2,1]}'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<double> one = numbers_of(folder() / "unet"), cut = numbers_of(folder() / "unet_cut");
+  ASSERT_EQ(cut.size(), one.size());
+  for (std::size_t i = 0; i < one.size(); ++i)
+    EXPECT_NEAR(cut[i], one[i], 1e-8 * std::abs(one[i]) + 1e-9) << i;
+}
+
+/// Where neither the sample nor the model changes, losses do by the noise alone.
+TEST_F(Ensemble, EachStepDrawsNoiseOfItsOwn) {
+  const Outcome outcome =
+      run(1, with_config() + "--set output=" + (folder() / "still") +
+                 " --set optimizer.learning_rate=1e-30 --set model.dropout=0 --set 'train={\"steps\":6,"
+                 "\"batch_size\":1,\"precision\":\"fp64\"}' --set validation.every=0 --set "
+                 "'checkpoint={\"every\":0}' "
+                 "--set 'data.train=[\"2021-01-02T00:00\",\"2021-01-02T06:00\"]'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<double> losses = numbers_of(folder() / "still");
+  ASSERT_EQ(losses.size(), 6U);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) EXPECT_GT(std::abs(losses[i] / losses[j] - 1), 1e-6) << i << j;
+  }
+}
+
+TEST_F(Ensemble, ForecastsAreTheSameOnEveryMeshAndInAnyCompany) {
+  const NetcdfReader one = predict(1, "one.nc", "--steps 2 --period valid");
+  const std::vector<double> all = one.values("t2m");
+  ASSERT_EQ(all.size() % (kLeads * kMembers * kPoints), 0U);
+  EXPECT_EQ(one.values("number"), (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(one.text("number", "standard_name"), "realization");
+  double apart = 0;
+  for (std::size_t i = 0; i < kPoints; ++i) apart += std::abs(all[i] - all[kPoints + i]) / kPoints;
+  EXPECT_GT(apart, 0.01) << "members do not differ";
+  for (const MeshCase& mesh : kSomeMeshes) {
+    const std::vector<double> other =
+        predict(mesh.ranks, "other.nc",
+                std::string("--steps 2 --period valid --set 'mesh=") + mesh.json + "'")
+            .values("t2m");
+    ASSERT_EQ(other.size(), all.size());
+    double most = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) most = std::max(most, std::abs(all[i] - other[i]));
+    EXPECT_LT(most, 1e-4) << mesh.json;
+  }
+  // The third start alone, of five members: its first three are those that ran beside other starts.
+  const std::vector<double> alone =
+      predict(2, "alone.nc", "--steps 2 --start 2021-02-01T12:00 --members 5 --set train.batch_size=4")
+          .values("t2m");
+  ASSERT_EQ(alone.size(), kLeads * 5 * kPoints);
+  for (std::size_t lead = 0; lead < kLeads; ++lead) {
+    for (std::size_t i = 0; i < kMembers * kPoints; ++i)
+      ASSERT_NEAR(alone[lead * 5 * kPoints + i], all[(2 * kLeads + lead) * kMembers * kPoints + i], 1e-4);
+  }
+  EXPECT_EQ(predict(1, "single.nc", "--start 2021-02-01T12:00 --members 1").values("t2m").size(), kPoints);
+}
+
+TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
+  const Outcome outcome = run(2, "evaluate " + of_run() + "--overwrite --json " + (folder() / "scores.json") +
+                                     " --netcdf " + (folder() / "scores.nc") + " --set 'mesh={\"data\":2}'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* word : {"CRPS", "spread", "ratio", "and 3 members"})
+    EXPECT_NE(outcome.out.find(word), std::string::npos) << word << " is not in\n" << outcome.out;
+  const Json found = Json::parse(read(folder() / "scores.json"));
+  EXPECT_EQ(found.at("members"), kMembers);
+  EXPECT_EQ(found.at("forecasts"), kWindows);
+  const NetcdfReader file = predict(1, "scored.nc", "--steps 2 --period valid"),
+                     table(folder() / "scores.nc");
+  const Json valid = metrics(folder() / "run", "valid").back();
+  const std::vector<double> weights = row_weights(file.values("latitude")), starts = file.values("time");
+  for (const char* variable : {"t2m", "u10"}) {
+    const Truth truth(data(), variable);
+    const std::vector<double> forecast = file.values(variable);
+    for (std::size_t lead = 0; lead < kLeads; ++lead) {
+      double crps = 0, variance = 0, squares = 0;
+      for (std::size_t window = 0; window < kWindows; ++window) {
+        const std::vector<double>& wanted =
+            truth.at.at(std::llround(starts[window]) + 6 * (static_cast<std::int64_t>(lead) + 1));
+        for (std::size_t i = 0; i < kPoints; ++i) {
+          const double w = weights[i / kColumns] / static_cast<double>(kPoints * kWindows);
+          std::vector<double> x;
+          double mean = 0;
+          for (std::size_t j = 0; j < kMembers; ++j) {
+            x.push_back(forecast[((window * kLeads + lead) * kMembers + j) * kPoints + i]);
+            mean += x.back() / kMembers;
+          }
+          for (const double a : x) {
+            crps += w * std::abs(a - wanted[i]) / kMembers;
+            variance += w * (a - mean) * (a - mean) / (kMembers - 1);
+            for (const double b : x) crps -= w * std::abs(a - b) / (2.0 * kMembers * (kMembers - 1));
+          }
+          squares += w * (mean - wanted[i]) * (mean - wanted[i]);
+        }
+      }
+      const Json& said = found.at("scores").at(variable).at("all");
+      const Json& validated = lead == 0 ? valid.at("metrics") : valid.at("leads").at("12");
+      const double rmse = std::sqrt(squares), spread = std::sqrt(variance);
+      for (const auto& [measure, value] : std::vector<std::pair<std::string, double>>{
+               {"crps", crps},
+               {"spread", spread},
+               {"rmse", rmse},
+               {"spread_skill", std::sqrt((kMembers + 1.0) / kMembers) * spread / rmse}}) {
+        SCOPED_TRACE(std::string(variable) + " " + measure);
+        EXPECT_NEAR(said.at(measure).at(lead).get<double>() / value, 1, 1e-4);
+        EXPECT_DOUBLE_EQ(table.values(std::string(variable) + "_" + measure)[lead],
+                         said.at(measure).at(lead).get<double>());
+        EXPECT_NEAR(validated.at(variable).at(measure).get<double>(), said.at(measure).at(lead).get<double>(),
+                    1e-9 * value);
+      }
+    }
+  }
+}
+
+/// Where batches are not whole, too: ten windows, three at a time.
+TEST_F(Ensemble, ScoresAreTheSameOnEveryMesh) {
+  const auto scores = [&](int ranks, const std::string& more) {
+    const Outcome outcome =
+        run(ranks, "evaluate " + of_run() + "--overwrite --region box=20,60,-30,40 --json " +
+                       (folder() / "any.json") + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(read(folder() / "any.json"));
+  };
+  const Json one = scores(1, "");
+  for (const MeshCase& mesh : kSomeMeshes) {
+    const Json other = scores(mesh.ranks, std::string(" --set 'mesh=") + mesh.json + "'");
+    for (const char* variable : {"t2m", "u10"}) {
+      for (const char* region : {"all", "tropics", "box"}) {
+        for (const auto& [measure, values] : one.at("scores").at(variable).at(region).items()) {
+          for (std::size_t lead = 0; lead < kLeads; ++lead) {
+            const double wanted = values.at(lead).get<double>();
+            EXPECT_NEAR(other.at("scores").at(variable).at(region).at(measure).at(lead).get<double>(), wanted,
+                        1e-9 * std::abs(wanted) + 1e-10)
+                << mesh.json << variable << region << measure;
+          }
+        }
+      }
+      for (const char* of : {"forecast", "truth"}) {
+        const Json& wanted = one.at("spectra").at(variable).at(of).at(1);
+        for (const std::size_t wave : {0U, 1U, 7U, 30U}) {
+          EXPECT_NEAR(other.at("spectra").at(variable).at(of).at(1).at(wave).get<double>(),
+                      wanted.at(wave).get<double>(), 1e-8 * wanted.at(wave).get<double>())
+              << mesh.json << of << wave;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Ensemble, WhatMakesNoEnsembleIsRefused) {
+  const auto said = [&](const std::string& arguments) {
+    const Outcome outcome = run(1, arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    return outcome.errors().size() == 1 ? outcome.errors()[0] : "no single error: " + outcome.err;
+  };
+  const auto expect = [&](const std::string& arguments, const std::string& sentence) {
+    const std::string error = said(arguments);
+    EXPECT_NE(error.find(sentence), std::string::npos) << error;
+  };
+  expect("check " + with_config() + "--set ensemble.members=1", "set ensemble.members to 2 or more");
+  expect("check " + with_config() + "--set 'loss={\"type\":\"mse\"}'",
+         "ensemble.members is 3, and the loss has no term \"crps\"");
+  expect("check " + with_config() + "--set ensemble.local_noise=0 --set ensemble.global_noise=0",
+         "its members would all be equal");
+  expect("predict " + of_run() + "--members 0 --start 2021-02-01 --output x.nc", "--members");
+  // A checkpoint of another model.
+  const Outcome other =
+      run(1, "predict " + of_run() + "--set ensemble.local_noise=4 --start 2021-02-01 --output " +
+                 (folder() / "none.nc"));
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_NE(other.err.find("ensemble.local_noise differs"), std::string::npos) << other.err;
+}
+
+}  // namespace ensemble_test
+}  // namespace jigsaw::e2e
