@@ -369,7 +369,12 @@ def load(weights, run=None, average=False):
     inputs = channels[: len(channels) - targets]
     times = [i for i, name in enumerate(inputs) if name in TIMES]
     crossing = crossing_of(checkpoint.configuration, checkpoint.statistics, inputs)
-    model = build(options, len(inputs), outputs, checkpoint.grid, times, crossing)
+    # Behind them stand the channels of noise of a model that makes ensembles, which no pole changes.
+    ensemble = checkpoint.configuration.get("ensemble", {})
+    noise = ensemble.get("local_noise", 0) + ensemble.get("global_noise", 0)
+    if crossing:
+        crossing = [*crossing[0], *[1.0] * noise], [*crossing[1], *[0.0] * noise]
+    model = build(options, len(inputs) + noise, outputs, checkpoint.grid, times, crossing)
     dtype = next(iter(state.values())).dtype
     model.to(dtype).load_state_dict(state)
     return model.eval()

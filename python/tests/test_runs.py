@@ -108,6 +108,10 @@ FORECASTERS = {
 }
 
 
+ENSEMBLE = {"members": 2, "local_noise": 2, "global_noise": 1}
+LOSS = {"unet": {"loss": {"type": "crps"}, "ensemble": ENSEMBLE}}
+
+
 @pytest.fixture(scope="module")
 def forecasts(jigsaw_train, tmp_path_factory):
     """Runs on sample data, with rollouts, and what they predict."""
@@ -124,6 +128,7 @@ def forecasts(jigsaw_train, tmp_path_factory):
             "train": {"steps": 4, "batch_size": 2},
             "validation": {"every": 2, "rollout": 2},
             "output": name,
+            **LOSS.get(name, {}),
         }  # fmt: skip
         (folder / f"{name}.json").write_text(json.dumps(configuration))
         jigsaw_train("--config", f"{name}.json", cwd=folder)
@@ -160,12 +165,53 @@ def test_checkpoints_are_arrays(forecasts):
     assert checkpoint.channels[:2] == ["t2m", "u10"]
 
 
+def philox(counter, key):
+    """Philox4x32-10 (Salmon et al. 2011), word by word."""
+    c, k, word = list(counter), list(key), 0xFFFFFFFF
+    for _ in range(10):
+        first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(second >> 32) ^ c[1] ^ k[0], second & word, (first >> 32) ^ c[3] ^ k[1], first & word]
+        k = [(k[0] + 0x9E3779B9) & word, (k[1] + 0xBB67AE85) & word]
+    return c
+
+
+def key_of_noise(seed):
+    """Of the purpose "noise", the third, and the path "members of forecasts"."""
+    whole = (1 << 64) - 1
+
+    def mixed(x):
+        x = (x + 0x9E3779B97F4A7C15) & whole
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & whole
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & whole
+        return x ^ (x >> 31)
+
+    path = 14695981039346656037
+    for c in b"members of forecasts":
+        path = ((path ^ c) * 1099511628211) & whole
+    key = mixed(mixed(mixed(seed) ^ 2) ^ path)
+    return key & 0xFFFFFFFF, key >> 32
+
+
+def noise_of(start, member, points, local, whole):
+    """Of the first lead of a forecast, [points, local + whole], as docs/formulas.md has it."""
+    minutes, key = int(start.astype("datetime64[m]").astype(int)), key_of_noise(1)
+
+    def normal(element):
+        words = philox([element // 2, 0, member, minutes], key)
+        radius, angle = words[2 * (element % 2)], words[2 * (element % 2) + 1]
+        return np.sqrt(-2 * np.log((radius + 1) / 2**32)) * np.cos(2 * np.pi * angle / 2**32)
+
+    own = np.array([normal(i) for i in range(points * local)]).reshape(points, local)
+    return np.hstack([own, np.broadcast_to([normal(points * local + i) for i in range(whole)], (points, whole))])
+
+
 @pytest.mark.parametrize("name", FORECASTERS)
 def test_forecasts_are_data_sets_that_the_module_computes(forecasts, name):
     """One step from the files' state: what `predict` wrote, in float32, by the module from the same state."""
     xarray = pytest.importorskip("xarray")
     forecast = jigsaw_train.open_forecast(forecasts / f"{name}.nc")
-    assert forecast["t2m"].dims == ("time", "lead_time", "latitude", "longitude")
+    members = ["number"] if name in LOSS else []
+    assert forecast["t2m"].dims == ("time", "lead_time", *members, "latitude", "longitude")
     checkpoint = jigsaw_train.open_checkpoint(forecasts / name)
     model = models.load(forecasts / name, average=True).double()
     state = xarray.open_dataset(forecasts / "data/sample_2021-01.nc").sel(time="2021-01-09T06:00")
@@ -179,13 +225,19 @@ def test_forecasts_are_data_sets_that_the_module_computes(forecasts, name):
     for hour in (6, 12):  # now, and at the target
         angle = 2 * np.pi * hour / 24
         channels += [np.full(shape, np.sin(angle)), np.full(shape, np.cos(angle))]
-    with torch.no_grad():
-        y = model(torch.from_numpy(np.stack(channels, -1))[None])[0].numpy()
-    for i, field in enumerate(fields):
-        expected = fields[field] + y[..., i] * statistics[field]["increment_deviation"]
-        found = forecast[field].values[0, 0]
-        change = np.abs(expected - fields[field]).max()
-        assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max() < 0.1 * change
+    for member in range(2 if members else 1):
+        x = np.stack(channels, -1)
+        if members:
+            start = forecast["time"].values[0]
+            noise = noise_of(start, member, x[..., 0].size, ENSEMBLE["local_noise"], ENSEMBLE["global_noise"])
+            x = np.concatenate([x, noise.reshape(*shape, -1)], -1)
+        with torch.no_grad():
+            y = model(torch.from_numpy(x)[None])[0].numpy()
+        for i, field in enumerate(fields):
+            expected = fields[field] + y[..., i] * statistics[field]["increment_deviation"]
+            found = forecast[field].values[(0, 0, member) if members else (0, 0)]
+            change = np.abs(expected - fields[field]).max()
+            assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max() < 0.1 * change
 
 
 def test_what_is_not_there_is_said(tmp_path):
