@@ -153,8 +153,7 @@ std::unique_ptr<Objective> described_objective(const Configuration& configuratio
                                                             : field_loss_options(configuration.loss, targets);
   options.members = members_of(configuration);
   return std::make_unique<DescribedObjective>(
-      description, std::ssize(description.channels.targets),
-      std::make_unique<FieldLoss>(options, rows, channel_names(description.channels.targets)));
+      description, std::ssize(targets), std::make_unique<FieldLoss>(options, rows, channel_names(targets)));
 }
 
 }  // namespace jigsaw::inline train

@@ -37,7 +37,7 @@ void declare_parameters(Keys<O>& keys) {
         .range(0, 1)
         .doc(
             "1: the fair score, which no number of members biases; 0: the score of the members as if there "
-            "were no others. A little below 1 keeps two members from being free to differ where all others "
+            "were no others. A little below 1 keeps a member from being free to be anywhere where all others "
             "are right.");
   } else if constexpr (std::is_same_v<Parameters, DiceParameters>) {
     keys.add("smoothing", &O::smoothing)

@@ -15,13 +15,11 @@ namespace jigsaw::inline train {
 /// configuration asks for need not be a number of bytes that any machine has.
 struct MemoryNeed {
   double state = 0;        ///< parameters; in training their gradients, and what the optimizer keeps of them
-  double activations = 0;  ///< the batch, and what stands between blocks: in training of all, kept for
-                           ///< backward of all leads, else the largest
+  double activations = 0;  ///< what stands between blocks: of forecasts the largest; in training the batch,
+                           ///< too, and of all blocks and leads, kept for backward
 };
 
-/// @param samples  over all ranks, that run at a time, each with all members of the ensemble; of forecasts
-/// one
-///                 may be all that is asked for.
+/// @param samples  over all ranks, that run at a time, each with all members of the ensemble.
 /// @param trains   whether there is a backward and an update, or forecasts alone.
 MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuration& configuration,
                         PrecisionTypes types, std::int64_t samples, bool trains = true);

@@ -77,6 +77,7 @@ void check_placement(const Configuration& configuration, const SampleSource& dat
       build_trained(configuration.model, describe(data, outputs, neutral, configuration.ensemble));
   const std::unique_ptr<Mesh> mesh = make_mesh(configuration, data, *model, world);
   const TrainOptions& train = configuration.train;
+  // Of forecasts one may be all that is asked for.
   check_memory(least_memory(*model, *mesh, configuration, types_of(train.precision),
                             trains ? train.batch_size / train.accumulate : 1, trains),
                configuration, room, trains);

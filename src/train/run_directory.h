@@ -16,8 +16,8 @@ class RunDirectory {
   /// Creates the folder where it is missing and locks it. Collective. Where the file system knows no locks,
   /// a warning says so and the run goes on without.
   /// @throws ConfigError  naming `output`: when the folder cannot be created or written, when another run
-  ///                      holds it, or when it is no run's: it has a config.json that no run wrote, or is the
-  ///                      working folder, or one that holds it, with other files in it.
+  ///                      holds it, or when it is no run's: it has a config.json that no run wrote, or lies
+  ///                      above the working folder.
   RunDirectory(std::string path, Communicator& communicator, Log& log);
 
   /// Whether such a folder could be made and written, as far as can be said without making it, and is in no

@@ -43,6 +43,14 @@ inline Json small_mixer(int embed_dim) {
           {"positions", true},      {"final_norm", true}, {"output_map", false}};
 }
 
+/// One with patches of 5 × 7 points, which do not divide the grid of sample data, and dropout.
+inline Json mixer_with_dropout(int embed_dim) {
+  Json model = small_mixer(embed_dim);
+  model["patch"] = {5, 7};
+  model["dropout"] = 0.1;
+  return model;
+}
+
 /// A model trained for a few steps on sample data, and what it says in validation.
 class TrainedForecasts : public ::testing::Test {
  protected:
@@ -71,15 +79,7 @@ class TrainedForecasts : public ::testing::Test {
               {"lead_hours", 6},
               {"train", {"2021-01-02", "2021-01-12"}},
               {"valid", {"2021-02-01", "2021-02-03"}}}},
-            {"model",
-             {{"type", "weathermixer"},
-              {"patch", {5, 7}},
-              {"embed_dim", 16},
-              {"depth", 1},
-              {"dropout", 0.1},
-              {"positions", true},
-              {"final_norm", true},
-              {"output_map", false}}},
+            {"model", mixer_with_dropout(16)},
             {"optimizer", {{"learning_rate", 2e-3}, {"ema_decay", 0.9}}},
             {"schedule", {{"warmup_steps", 5}}},
             {"train", {{"steps", 40}, {"batch_size", 4}, {"precision", "fp64"}}},
