@@ -52,11 +52,6 @@ bool verify_on(const Job& job, const VerifyOptions& options, Communicator& world
   log.info(result.passed ? concat("verified: ", world.size(), " ranks give what the other mesh gives, in ",
                                   counted(options.steps, "step"))
                          : "not verified: the meshes differ");
-  if (!result.passed && job.configuration.train.precision != Precision::kFloat64) {
-    log.info(
-        "rounding may have chosen another winner of a maximum, or the other side of a bend; --set "
-        "train.precision=fp64 tells a fault from that");
-  }
   return result.passed;
 }
 

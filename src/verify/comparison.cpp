@@ -108,15 +108,15 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
 struct Three {
   std::vector<double> tested, reference, perturbed;
 
+  /// @param noise  this perturbed run is added.
   /// @param least  what counts as nothing.
   /// @param instead  what it is measured by where the reference is zero everywhere; 0: absolutely.
-  Apart apart(double relative, double least, double instead) const {
-    const double size = norm(reference), noise = distance(perturbed, reference);
-    const double apart = distance(tested, reference);
+  Apart apart(Noise& noise, double relative, double least, double instead) const {
+    noise.add(distance(perturbed, reference));
+    const double size = norm(reference), apart = distance(tested, reference);
     if (size == 0 && apart == 0) return {0, 0, tested.empty() ? Apart::Of::kNothing : Apart::Of::kZeros};
     const double unit = size > 0 ? size : instead > 0 ? instead : 1;
-    return {apart / unit, (std::max(relative * size, Tolerances::kNoiseFactor * noise) + least) / unit,
-            Apart::Of::kValues};
+    return {apart / unit, (std::max(relative * size, noise.allowed()) + least) / unit, Apart::Of::kValues};
   }
   /// Only these elements.
   void keep(const std::vector<bool>& mask) {
@@ -132,8 +132,20 @@ struct Three {
 
 class Comparer {
  public:
-  Comparer(Communicator& world, const ComparedRuns& runs, Precision precision)
-      : world_(world), runs_(runs), precision_(precision), tolerances_(precision, *runs.tested) {}
+  Comparer(Communicator& world, const ComparedRuns& runs, Precision precision, RunNoise& noise)
+      : world_(world),
+        runs_(runs),
+        precision_(precision),
+        tolerances_(precision, *runs.tested),
+        noise_(noise) {
+    const std::size_t parameters = runs.tested->parameters.size();
+    parts_.resize(parameters);
+    noise_.resize(runs.tested->steps.size());
+    for (StepNoise& of_step : noise_) {
+      of_step.gradients.resize(parameters);
+      of_step.updates.resize(parameters);
+    }
+  }
 
   Comparison run() {
     for (const RecordedParameter& parameter : runs_.tested->parameters) {
@@ -162,7 +174,7 @@ class Comparer {
     const double tested = runs_.tested->steps[step].loss, reference = runs_.reference->steps[step].loss,
                  perturbed = runs_.perturbed->steps[step].loss;
     const Three three{{tested}, {reference}, {perturbed}};
-    const Apart apart = three.apart(tolerances_.of_loss(), 0, 0);
+    const Apart apart = three.apart(noise_[step].loss, tolerances_.of_loss(), 0, 0);
     result_.losses.push_back({tested, reference, apart});
     return apart.within() ? "" : "the loss";
   }
@@ -180,8 +192,8 @@ class Comparer {
   }
 
   std::string compare_parameters(std::size_t step) {
-    // What all gradients together round to is nothing in each of them.
     const double total = gradient_norm(step);
+    const std::vector<double> stored = stored_sizes(step);
     std::string failure;
     for (std::size_t p = 0; p < runs_.tested->parameters.size(); ++p) {
       const RecordedParameter& parameter = runs_.tested->parameters[p];
@@ -189,16 +201,21 @@ class Comparer {
       Three update = gather(step, parameter, &RecordedStep::updates);
       if (world_.rank() != 0) continue;
       ComparedParameter& compared = result_.parameters[p];
-      const Apart of_gradient = gradient.apart(tolerances_.of_gradient(parameter.terms),
-                                               4 * tolerances_.sum_rounding * total, total);
+      Noise& of_gradients = noise_[step].gradients[p];
+      const double relative = tolerances_.of_gradient(parameter.terms),
+                   least = tolerances_.of_all_gradients(total), size = norm(gradient.reference);
+      const Apart of_gradient = gradient.apart(of_gradients, relative, least, total);
       compared.gradient.keep_worse(of_gradient);
       if (failure.empty() && !of_gradient.within()) failure = "the gradient of " + parameter.name;
-      choose(gradient, masks_[p]);
+      choose(gradient.reference, of_gradients, masks_[p]);
       update.keep(masks_[p]);
       const auto kept = static_cast<double>(update.tested.size()),
                  all = static_cast<double>(std::max<std::size_t>(masks_[p].size(), 1));
       compared.compared = std::min(compared.compared, kept / all);
-      const Apart of_update = update.apart(tolerances_.of_gradient(parameter.terms), 0, 0);
+      // An update differs by the part by which its gradient does, or did: moments hold those of all steps.
+      parts_[p] = std::max(parts_[p], relative + (size > 0 ? least / size : 0));
+      const Apart of_update =
+          update.apart(noise_[step].updates[p], parts_[p], tolerances_.of_stored(stored[p]), 0);
       compared.update.keep_worse(of_update);
       if (failure.empty() && !of_update.within()) failure = "the update of " + parameter.name;
     }
@@ -226,13 +243,29 @@ class Comparer {
     return std::sqrt(world_.all_reduce(std::array{squares}, ReduceOp::kSum)[0]);
   }
 
+  /// Root mean square of each parameter behind a step.
+  std::vector<double> stored_sizes(std::size_t step) const {
+    const RecordedStep* const recorded = step_of(runs_.reference, step);
+    std::vector<double> sizes;
+    for (const RecordedParameter& parameter : runs_.tested->parameters) {
+      const bool known = recorded != nullptr && recorded->squares.contains(parameter.name);
+      sizes.push_back(known ? recorded->squares.at(parameter.name) : 0);
+    }
+    if (!sizes.empty()) sizes = world_.all_reduce(sizes, ReduceOp::kSum);
+    for (std::size_t p = 0; p < sizes.size(); ++p) {
+      const auto count = std::max<std::int64_t>(runs_.tested->parameters[p].shape.count(), 1);
+      sizes[p] = std::sqrt(sizes[p] / static_cast<double>(count));
+    }
+    return sizes;
+  }
+
   /// Where the gradient stands above its noise: elsewhere an update by the gradient's sign is arbitrary.
-  void choose(const Three& gradient, std::vector<bool>& mask) const {
+  void choose(const std::vector<double>& gradient, const Noise& of_gradients, std::vector<bool>& mask) const {
     if (precision_ == Precision::kFloat64) return;
-    const double noise = distance(gradient.perturbed, gradient.reference) /
-                         std::sqrt(static_cast<double>(std::max<std::size_t>(mask.size(), 1)));
+    const double noise =
+        of_gradients.first() / std::sqrt(static_cast<double>(std::max<std::size_t>(mask.size(), 1)));
     for (std::size_t i = 0; i < mask.size(); ++i) {
-      const double size = std::abs(gradient.reference[i]);
+      const double size = std::abs(gradient[i]);
       mask[i] = mask[i] && size > 0 && size >= Tolerances::kAboveNoise * noise;
     }
   }
@@ -241,8 +274,10 @@ class Comparer {
   const ComparedRuns& runs_;
   Precision precision_;
   Tolerances tolerances_;
+  RunNoise& noise_;
   Comparison result_;
   std::vector<std::vector<bool>> masks_;
+  std::vector<double> parts_;  // of each parameter, see compare_parameters()
 };
 
 std::string line(const char* format, auto... values) {
@@ -266,8 +301,8 @@ std::string columns(const Apart& apart) {
 
 }  // namespace
 
-Comparison compare(Communicator& world, const ComparedRuns& runs, Precision precision) {
-  return Comparer(world, runs, precision).run();
+Comparison compare(Communicator& world, const ComparedRuns& runs, Precision precision, RunNoise& noise) {
+  return Comparer(world, runs, precision, noise).run();
 }
 
 std::string Comparison::to_text() const {

@@ -53,8 +53,17 @@ struct ComparedRuns {
   const RecordedRun* perturbed;  ///< see RecordOptions
 };
 
-/// Brings each parameter's gradients and updates to rank 0, one after the other, and compares them there.
-/// Collective over the job.
-Comparison compare(Communicator& world, const ComparedRuns& runs, Precision precision);
+/// What perturbed runs told of rounding until now, by step. Known to rank 0.
+struct StepNoise {
+  Noise loss;
+  std::vector<Noise> gradients, updates;  ///< by parameter
+};
+using RunNoise = std::vector<StepNoise>;
+
+/// Brings each parameter's gradients and updates to rank 0, one after the other, and compares them there, by
+/// what this perturbed run and those before it tell of rounding. Collective over the job.
+///
+/// @param noise  of the perturbed runs before, empty at first; this one is added.
+Comparison compare(Communicator& world, const ComparedRuns& runs, Precision precision, RunNoise& noise);
 
 }  // namespace jigsaw::inline verify

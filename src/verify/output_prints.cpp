@@ -5,6 +5,7 @@
 #include "array/transfer.h"
 #include "autograd/parameter.h"
 #include "base/text.h"
+#include "verify/random_bits.h"
 
 namespace jigsaw::inline verify {
 
@@ -24,18 +25,6 @@ std::string OutputPrint::to_string() const {
   return concat(what, " of operation ", source.operation, " (", source.name, ") of the block ", source.block);
 }
 
-namespace {
-
-/// Random bits of an element number (SplitMix64).
-std::uint64_t bits_of(std::uint64_t number) {
-  std::uint64_t z = number + 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-
-}  // namespace
-
 OutputPrints::OutputPrints(const Rank& rank) : rank_(rank) {
   rank_.context.state<OutputWatch>().saw = [this](const OutputWatch::Source& source,
                                                   const ShardedTensor& value) { add(source, value); };
@@ -53,7 +42,7 @@ void OutputPrints::add(const OutputWatch::Source& source, const ShardedTensor& v
   const std::vector<double> values = download_values(rank_.context, value.piece);
   for_each_global_index(value.layout.global, box, 0, std::ssize(values), [&](std::int64_t i, std::int64_t n) {
     const double x = values[static_cast<std::size_t>(i)];
-    const std::uint64_t signs = bits_of(static_cast<std::uint64_t>(n));
+    const std::uint64_t signs = random_bits(static_cast<std::uint64_t>(n));
     for (std::size_t s = 0; s < OutputPrint::kSums; ++s) print.sums[s] += (signs >> s & 1U) != 0 ? x : -x;
     print.squares += x * x;
   });

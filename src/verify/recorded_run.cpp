@@ -11,6 +11,7 @@
 #include "comm/agreement.h"
 #include "train/training_batches.h"
 #include "train/training_step.h"
+#include "verify/perturbation.h"
 
 namespace jigsaw::inline verify {
 
@@ -25,14 +26,6 @@ double rounding_of(DType type) {
     default:
       return std::numeric_limits<float>::epsilon();
   }
-}
-
-/// Every element up or down by one rounding, by its number.
-void perturb(const Context& context, const Array& array, double rounding) {
-  std::vector<double> values = download_values(context, array);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] *= 1 + ((i * 0x9e3779b97f4a7c15ULL >> 63) != 0 ? rounding : -rounding);
-  write_values(context, array, values);
 }
 
 std::string bytes_of(const std::vector<double>& values, DType type) {
@@ -63,7 +56,9 @@ class Recorder {
       batches_.emplace(run_.configuration(), run_.objective(), placed_);
       step_.emplace(run_, *optimizer_, run_.total_steps());
     });
-    if (options_.perturbed) perturb_parameters();
+    if (options_.perturbation == 0) return;
+    perturbation_.emplace(options_.perturbation);
+    perturb_parameters();
   }
 
   RecordedRun record() {
@@ -82,7 +77,7 @@ class Recorder {
   void perturb_parameters() {
     for (ParameterBlock* block : placed_.model().parameters()) {
       for (const auto& group : block->groups())
-        perturb(placed_.rank().context, group->stored(), rounding_of(placed_.types().compute));
+        perturbation_->move(placed_.rank().context, group->stored(), rounding_of(placed_.types().compute));
     }
     optimizer_->restart();
   }
@@ -92,9 +87,9 @@ class Recorder {
   void perturb_batch(const Batch& batch) {
     const Context& host = placed_.rank().context.host();
     const double rounding = rounding_of(placed_.types().compute);
-    perturb(host, batch.input, rounding);
+    perturbation_->move(host, batch.input, rounding);
     if (run_.configuration().data.classes > 0) return;
-    for (const Array& target : batch.targets) perturb(host, target, rounding);
+    for (const Array& target : batch.targets) perturbation_->move(host, target, rounding);
   }
 
   /// Calls use(name, segment) for each part of a parameter that this rank owns and tells.
@@ -123,7 +118,7 @@ class Recorder {
     });
     const StepResult result = step_->run(step, [&] {
       Batch batch = batches_->read(next_part_++, placed_.rank().context.host());
-      if (options_.perturbed) perturb_batch(batch);
+      if (perturbation_) perturb_batch(batch);
       return batch;
     });
     if (!result.finite) {
@@ -138,8 +133,12 @@ class Recorder {
     for_each_segment([&](const ParameterGroup& group, const Segment& segment) {
       std::vector<double> update = values_of(group.owned(), segment);
       const std::vector<double>& old = before[number++];
-      for (std::size_t i = 0; i < update.size(); ++i) update[i] -= old[i];
       const std::string& name = segment.parameter->name();
+      double& squares = recorded.squares[name];
+      for (std::size_t i = 0; i < update.size(); ++i) {
+        squares += update[i] * update[i];
+        update[i] -= old[i];
+      }
       recorded.gradients[name].push_back({segment.box, segment.first, segment.count,
                                           bytes_of(values_of(group.owned_gradient(), segment), type)});
       recorded.updates[name].push_back({segment.box, segment.first, segment.count, bytes_of(update, type)});
@@ -176,6 +175,7 @@ class Recorder {
   const RecordOptions& options_;
   OpenedRun run_;
   PlacedModel& placed_;
+  std::optional<Perturbation> perturbation_;
   std::optional<Optimizer> optimizer_;
   std::optional<TrainingBatches> batches_;
   std::optional<TrainingStep> step_;

@@ -22,6 +22,7 @@ struct KeptPart {
 struct RecordedStep {
   double loss = 0;
   std::map<std::string, std::vector<KeptPart>> gradients, updates;  ///< by parameter; before clipping
+  std::map<std::string, double> squares;  ///< of the values of a parameter behind the step: their sum
 };
 
 /// A parameter, and how many terms its gradient adds up at most.
@@ -42,9 +43,9 @@ struct RecordedRun {
 struct RecordOptions {
   int steps = 3;
   int watched = -1;  ///< step whose operations' results are taken fingerprints of
-  /// Every parameter and input is off by the rounding of its type at most: how far results then are off is
-  /// what rounding does to them.
-  bool perturbed = false;
+  /// Every parameter and input is off by the rounding of its type: how far results then are off is what
+  /// rounding does to them. The number of a Perturbation; 0: none.
+  int perturbation = 0;
   /// Called when the run is opened; tests break something there.
   std::function<void(OpenedRun&)> prepare = nullptr;
   /// Called behind each step.

@@ -23,9 +23,9 @@ struct Verification {
 
 /// Makes the first steps of a configuration on all ranks, and on another mesh of them (the others wait), and
 /// compares losses, gradients and updates. What is right is decided by the number type, the lengths of sums,
-/// and what a perturbation of one rounding does to the other mesh. When something differs both runs are
-/// repeated up to that step, to find the first operation whose result differs, or whose result's gradient
-/// does. Collective.
+/// and what a perturbation of one rounding does to the other mesh, or, where that is not enough, several
+/// others. When something differs both runs are repeated up to that step, to find the first operation whose
+/// result differs, or whose result's gradient does. Collective.
 ///
 /// @throws ConfigError when the other mesh is neither of one rank nor of as many as there are; what
 /// record_run() throws.

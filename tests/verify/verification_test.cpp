@@ -122,6 +122,7 @@ TEST_F(VerificationTest, ABrokenRuleIsFoundWhereItIs) {
     EXPECT_NE(result.first_different.find(path), std::string::npos) << result.first_different;
     EXPECT_NE(result.first_different.find(name), std::string::npos) << result.first_different;
     EXPECT_NE(result.report.find("step 1"), std::string::npos) << result.report;
+    EXPECT_NE(result.report.find("and beyond what 8 show"), std::string::npos) << result.report;
   }
 }
 

@@ -1,0 +1,102 @@
+// What a run may differ from another in, by what perturbed runs show of rounding.
+#include "verify/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "comm/thread/run_ranks.h"
+
+namespace jigsaw {
+namespace {
+
+using Values = std::vector<double>;
+
+KeptPart part_of(const Values& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  KeptPart part{Box::whole(Shape{count}), 0, count, ""};
+  for (const double value : values) {
+    const auto stored = static_cast<float>(value);
+    char raw[sizeof stored];
+    std::memcpy(raw, &stored, sizeof stored);
+    part.bytes.append(raw, sizeof raw);
+  }
+  return part;
+}
+
+/// One step of a model of one parameter, which is 1 everywhere behind it.
+RecordedRun run_of(const Values& gradient, const Values& update) {
+  RecordedRun run;
+  run.parameters.push_back({"w", Shape{static_cast<std::int64_t>(gradient.size())}, 1});
+  RecordedStep step;
+  step.loss = 1;
+  step.gradients["w"].push_back(part_of(gradient));
+  step.updates["w"].push_back(part_of(update));
+  step.squares["w"] = static_cast<double>(gradient.size());
+  run.steps.push_back(std::move(step));
+  return run;
+}
+RecordedRun descent_of(const Values& gradient) {
+  Values update = gradient;
+  for (double& value : update) value *= -0.1;
+  return run_of(gradient, update);
+}
+
+/// By perturbed runs that are known one after the other.
+Comparison compared(const RecordedRun& tested, const RecordedRun& reference,
+                    const std::vector<RecordedRun>& perturbed) {
+  Comparison result;
+  run_ranks(1, [&](Communicator& world) {
+    RunNoise noise;
+    for (const RecordedRun& run : perturbed)
+      result = compare(world, {&tested, &reference, &run}, Precision::kFloat32, noise);
+  });
+  return result;
+}
+
+/// A gradient that a maximum sends to the point that wins.
+Values gradient_to(std::size_t winner) {
+  Values gradient(1000, 1.0);
+  gradient[winner] = 2;
+  return gradient;
+}
+
+TEST(Comparison, AWinnerThatRoundingDecidesIsSeenBySeveralPerturbedRuns) {
+  const RecordedRun reference = descent_of(gradient_to(7)), other_winner = descent_of(gradient_to(8));
+  Values shaken = gradient_to(7);
+  for (std::size_t i = 0; i < shaken.size(); ++i) shaken[i] *= i % 2 == 0 ? 1 + 1e-7 : 1 - 1e-7;
+  const RecordedRun smooth = descent_of(shaken);
+  const Comparison one = compared(other_winner, reference, {smooth});
+  EXPECT_EQ(one.first_failing, 1) << one.to_text();
+  EXPECT_EQ(one.first_failure, "step 1: the gradient of w");
+  const Comparison two = compared(other_winner, reference, {smooth, other_winner});
+  EXPECT_EQ(two.first_failing, 0) << two.to_text();
+  const Comparison later = compared(other_winner, reference, {smooth, other_winner, smooth});
+  EXPECT_EQ(later.first_failing, 0) << later.to_text();
+}
+
+TEST(Comparison, AFaultBeyondWhatRoundingDecidesIsFound) {
+  const RecordedRun reference = descent_of(gradient_to(7)), other_winner = descent_of(gradient_to(8));
+  Values wrong = gradient_to(7);
+  for (double& value : wrong) value *= 1.3;
+  const Comparison comparison =
+      compared(descent_of(wrong), reference, {reference, other_winner, other_winner});
+  EXPECT_EQ(comparison.first_failing, 1) << comparison.to_text();
+}
+
+/// Of an update that is small beside the parameter the last digits are those of the sum as it is stored.
+TEST(Comparison, AStoredUpdateMayBeRoundedToTheOtherNeighbour) {
+  constexpr double kApart = 0x1p-24;  // of numbers just below 1
+  const Values gradient(32, 1.0), update(32, -336 * kApart);
+  const RecordedRun reference = run_of(gradient, update);
+  Values neighbour = update;
+  neighbour[5] += kApart;
+  const Comparison one = compared(run_of(gradient, neighbour), reference, {reference});
+  EXPECT_EQ(one.first_failing, 0) << one.to_text();
+  for (double& value : neighbour) value += 3 * kApart;
+  const Comparison all = compared(run_of(gradient, neighbour), reference, {reference});
+  EXPECT_EQ(all.first_failure, "step 1: the update of w");
+}
+
+}  // namespace
+}  // namespace jigsaw
