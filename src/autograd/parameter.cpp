@@ -16,6 +16,12 @@ Initial Initial::fan_in(std::int64_t fan_in) {
   return {Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(fan_in, 1)))};
 }
 
+Shape Parameter::shape_without_noise() const {
+  Shape shape = shape_;
+  if (noise_.range.size() > 0) shape[noise_.dim] -= noise_.range.size();
+  return shape;
+}
+
 ShardedTensor Parameter::value() const {
   require(group_ != nullptr && group_->users_ > 0, "a parameter is used outside of its block");
   return {group_->gathered().slice(offset_, box_.extent), compute_};

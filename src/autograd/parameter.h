@@ -24,6 +24,12 @@ enum class Zero : std::uint8_t { kNone, kOptimizer, kParameters };
 
 class ParameterGroup;
 
+/// Slices along one dim.
+struct Slices {
+  int dim = 0;
+  Range range;
+};
+
 /// A learned tensor, or with a momentum a statistic that is followed rather than trained. Operations use it
 /// in its *compute* layout, which the block's plan chooses; it is stored as part of its group's flat buffer.
 class Parameter {
@@ -37,6 +43,11 @@ class Parameter {
   /// Of a running statistic: the part of its way to the batch's statistics that it goes in a step; 0 for what
   /// is trained. Its gradient is that way, and no part of the gradient norm.
   double momentum() const { return momentum_; }
+  /// The slices that channels of noise alone are multiplied by, see FieldShape::noise; where they are zero,
+  /// the model is what it would be without noise.
+  const Slices& noise() const { return noise_; }
+  void set_noise(const Slices& noise) { noise_ = noise; }
+  Shape shape_without_noise() const;
   const Layout& compute_layout() const { return compute_; }
 
   /// The piece operations use; only while the block is acquired. Waits until it has been gathered.
@@ -56,6 +67,7 @@ class Parameter {
   Shape shape_;
   Initial initial_;
   double momentum_;
+  Slices noise_;
   Layout compute_;
   Box box_;  // of the compute layout
   ParameterGroup* group_ = nullptr;

@@ -42,7 +42,8 @@ FieldShape joined_shape(const LayerSite& site, const FieldShape& made) {
     site.error("layers", concat("must end with at least the points they began with: ", site.input.to_string(),
                                 ", not ", made.to_string(), "; upsample as often as you pool"));
   }
-  return {space, site.input.channels + made.channels, joined_crossing(site.input, made)};
+  const Range noise = made.noise.size() > 0 ? Range{} : site.input.noise;  // or it would be of two ranges
+  return {space, site.input.channels + made.channels, joined_crossing(site.input, made), noise};
 }
 
 Variable join_skip(Tape& tape, const Variable& skip, const Variable& made) {

@@ -44,6 +44,11 @@ Shape weight_shape(std::int64_t outer, std::int64_t inner, const Shape& kernel) 
   return shape;
 }
 
+/// @param dim  of input channels. With more of them, groups would hold others.
+Variable weight_of(const LayerSite& site, const Shape& shape, Initial initial, std::int64_t groups, int dim) {
+  return groups > 1 ? site.parameter("weight", shape, initial) : site.weight("weight", shape, initial, dim);
+}
+
 /// residual + activation(y + bias); bias and residual may be undefined.
 Variable finish(Tape& tape, const Variable& y, const Variable& bias, const InnerActivation& activation,
                 const Variable& residual) {
@@ -117,7 +122,7 @@ ConvolutionLayer::ConvolutionLayer(const LayerSite& site, const ConvolutionOptio
   const Shape shape = weight_shape(options.features, site.input.channels / groups_, window_.extent);
   const Initial initial =
       options.zero_start ? Initial::constant(0) : Initial::fan_in(shape.count(1, shape.rank()));
-  weight_ = site.parameter("weight", shape, initial);
+  weight_ = weight_of(site, shape, initial, groups_, 1);
   if (options.bias) bias_ = site.parameter("bias", {options.features}, initial);
 }
 
@@ -152,7 +157,7 @@ TransposedConvolutionLayer::TransposedConvolutionLayer(const LayerSite& site,
   check_groups(site, groups_, options.features);
   const Shape shape = weight_shape(site.input.channels, options.features / groups_, window_.extent);
   const Initial initial = Initial::fan_in(shape.count(1, shape.rank()));
-  weight_ = site.parameter("weight", shape, initial);
+  weight_ = weight_of(site, shape, initial, groups_, 0);
   if (options.bias) bias_ = site.parameter("bias", {options.features}, initial);
 }
 

@@ -25,6 +25,12 @@ Variable LayerSite::parameter(const std::string& name, const Shape& shape, Initi
   return Variable(parameters.add(path.empty() ? name : path + "." + name, shape, initial));
 }
 
+Variable LayerSite::weight(const std::string& name, const Shape& shape, Initial initial, int dim) const {
+  const Variable made = parameter(name, shape, initial);
+  made.parameter()->set_noise({dim, input.noise});
+  return made;
+}
+
 Variable LayerSite::statistic(const std::string& name, std::int64_t channels, double start,
                               double momentum) const {
   return Variable(parameters.add(path.empty() ? name : path + "." + name, {channels},

@@ -14,6 +14,8 @@ struct FieldShape {
   std::int64_t channels = 0;
   /// Which channels are components of vectors, and so change across a pole.
   PoleCrossing crossing = {};
+  /// Which channels are the noise of an ensemble, as long as layers leave each where it is.
+  Range noise = {};
 
   std::string to_string() const;
 };
@@ -34,6 +36,9 @@ struct LayerSite {
 
   /// A learned tensor path.name.
   Variable parameter(const std::string& name, const Shape& shape, Initial initial) const;
+  /// One that has a slice for each channel of the input, along `dim`, which that channel alone is multiplied
+  /// by: a run that was trained without noise is taken for one with it, see Parameter::noise().
+  Variable weight(const std::string& name, const Shape& shape, Initial initial, int dim) const;
   /// A running statistic path.name of `channels` numbers, see Parameter::momentum().
   Variable statistic(const std::string& name, std::int64_t channels, double start, double momentum) const;
   /// The site of a layer inside this one.
@@ -47,8 +52,9 @@ struct LayerSite {
 /// One layer: a function of a field, made of sharded operations, written as if for one machine.
 class Layer {
  public:
-  /// Channels of the result are scalars: what a layer has mixed or bent is a component of nothing.
-  explicit Layer(FieldShape output) : Layer(std::move(output), {}) {}
+  /// Channels of the result are scalars: what a layer has mixed or bent is a component of nothing, and no
+  /// noise.
+  explicit Layer(const FieldShape& output) : Layer({output.space, output.channels}, {}) {}
   /// For layers that keep channels apart and are linear.
   Layer(FieldShape output, PoleCrossing crossing) : output_(std::move(output)) {
     output_.crossing = std::move(crossing);

@@ -21,7 +21,7 @@ Letters hidden_units(char letter, std::int64_t size) {
 Linear::Linear(const LayerSite& site, const LinearOptions& options)
     : Layer({site.input.space, options.features}), path_(site.path) {
   const Initial initial = Initial::fan_in(site.input.channels);
-  weight_ = site.parameter("weight", {options.features, site.input.channels}, initial);
+  weight_ = site.weight("weight", {options.features, site.input.channels}, initial, 1);
   if (options.bias) bias_ = site.parameter("bias", {options.features}, initial);
 }
 

@@ -69,14 +69,22 @@ void Model::append_output_map() {
   const LayerSite site{*map.parameters, "output_map", output(), "model"};
   const Initial initial = Initial::fan_in(channels + inputs);
   map.output = site.parameter("output.weight", {channels, channels}, initial);
-  map.input = site.parameter("input.weight", {channels, inputs}, initial);
+  map.input = LayerSite{*map.parameters, site.path, input(), site.key}.weight("input.weight",
+                                                                              {channels, inputs}, initial, 1);
   map.bias = site.parameter("bias", {channels}, initial);
   output_map_ = std::move(map);
 }
 
+FieldShape Model::input() const {
+  const std::int64_t channels = description_.input_channels;
+  return {description_.space,
+          channels,
+          description_.crossing,
+          {channels - description_.noise_channels, channels}};
+}
+
 FieldShape Model::shape_of(std::size_t value) const {
-  return value == 0 ? FieldShape{description_.space, description_.input_channels, description_.crossing}
-                    : blocks_[value - 1].last().output();
+  return value == 0 ? input() : blocks_[value - 1].last().output();
 }
 
 std::vector<FieldShape> Model::values() const {

@@ -14,7 +14,8 @@ struct ModelDescription {
   std::int64_t output_channels = 0;
   /// Input channels that are sines and cosines of the time of the day or of the day of the year.
   std::vector<std::int64_t> time_channels = {};
-  PoleCrossing crossing = {};  ///< of the input channels
+  PoleCrossing crossing = {};       ///< of the input channels
+  std::int64_t noise_channels = 0;  ///< the last of the input channels, see FieldShape::noise
 };
 
 /// A model: blocks one after the other, from the input fields [B, space…, input channels] to
@@ -77,6 +78,7 @@ class Model {
   void append_part(const LayerSite& site, const std::function<LayerPtr(const LayerSite&)>& build);
   Variable run(Tape& tape, const Block& block, ParameterBlock* next, const Variable& x,
                const std::map<std::size_t, Variable>& values) const;
+  FieldShape input() const;
   FieldShape shape_of(std::size_t value) const;
   struct OutputMap {
     std::unique_ptr<ParameterBlock> parameters;

@@ -58,7 +58,7 @@ OverlappingPatchEmbed::OverlappingPatchEmbed(const LayerSite& site, const PatchE
   Shape shape{options.embed_dim, site.input.channels};
   for (const std::int64_t points : window_.extent) shape.append(points);
   const Initial initial = Initial::fan_in(shape.count(1, shape.rank()));
-  weight_ = site.parameter("weight", shape, initial);
+  weight_ = site.weight("weight", shape, initial, 1);
   bias_ = site.parameter("bias", {options.embed_dim}, initial);
 }
 

@@ -79,7 +79,7 @@ void declare(Keys<PatchRecoverOptions>& keys) {
 PatchEmbed::PatchEmbed(const LayerSite& site, const PatchEmbedOptions& options)
     : Layer({patches_of(site, options.patch), options.embed_dim}), path_(site.path), patch_(options.patch) {
   const Initial initial = Initial::fan_in(site.input.channels * patch_.count());
-  weight_ = site.parameter("weight", {options.embed_dim, site.input.channels, patch_.count()}, initial);
+  weight_ = site.weight("weight", {options.embed_dim, site.input.channels, patch_.count()}, initial, 1);
   bias_ = site.parameter("bias", {options.embed_dim}, initial);
 }
 

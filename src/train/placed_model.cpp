@@ -36,7 +36,7 @@ ModelDescription describe(const SampleSource& data, std::int64_t outputs, const 
     crossing.offset.resize(inputs, 0);
   }
   return {data.grid().shape(), static_cast<std::int64_t>(inputs), outputs, time_channels(channels),
-          std::move(crossing)};
+          std::move(crossing), ensemble.noise_channels()};
 }
 
 /// @throws ConfigError  also where it has nothing to train.

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
+#include "array/transfer.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
 #include "files/digest.h"
+#include "kernels/copy.h"
+#include "kernels/pointwise.h"
 #include "optim/registry.h"
 #include "train/model_parameters.h"
 
@@ -37,6 +41,74 @@ void check_patterns(const std::vector<const Parameter*>& parameters, const std::
                  parameters.front()->name(), "\" and end with \"", parameters.back()->name(), "\""));
   }
 }
+
+/// What is read of a checkpoint whose model has no noise: of pieces of parameters that it has without their
+/// slices of noise, what there is, into arrays apart; and the other pieces as they are.
+class ReadWithoutNoise {
+ public:
+  /// @param extended  those parameters, by tensor.
+  ReadWithoutNoise(Context& context, const std::vector<CheckpointPiece>& pieces,
+                   const std::map<std::string, const Parameter*>& extended)
+      : context_(context) {
+    for (const CheckpointPiece& piece : pieces) {
+      const auto parameter = extended.find(piece.tensor);
+      if (parameter == extended.end()) {
+        wanted_.push_back(piece);
+      } else {
+        add(piece, *parameter->second);
+      }
+    }
+  }
+
+  const std::vector<CheckpointPiece>& wanted() const { return wanted_; }
+
+  /// Once they are read: the pieces become what there was, and zero where there is noise.
+  void spread() const {
+    for (const Extended& each : extended_) {
+      const Array& to = each.piece.array;
+      Array whole = filled(context_, each.piece.box.extent, to.dtype(), 0.0, Purpose::kWorkspace);
+      for (const std::size_t part : each.parts) {
+        const auto& [box, array] = parts_[part];
+        copy_box(context_, array, Box::whole(box.extent), whole, relative_to(box, each.piece.box));
+      }
+      Array target = to;
+      copy_elements(context_, whole, 0, target, 0, to.count());
+    }
+  }
+
+ private:
+  struct Part {
+    Box box;  ///< in the parameter with noise
+    Array array;
+  };
+  struct Extended {
+    CheckpointPiece piece;
+    std::vector<std::size_t> parts;
+  };
+
+  void add(const CheckpointPiece& piece, const Parameter& parameter) {
+    const auto& [dim, range] = parameter.noise();
+    Box noise = Box::whole(parameter.shape());
+    noise.begin[dim] = range.begin;
+    noise.extent[dim] = range.size();
+    const Box inner = intersect(piece.box, noise);
+    Extended& each = extended_.emplace_back(Extended{piece, {}});
+    for (const Box& box : inner.empty() ? std::vector{piece.box} : around(piece.box, inner)) {
+      if (box.empty()) continue;
+      const Array array(context_, box.extent, piece.array.dtype(), Purpose::kWorkspace);
+      Box there = box;
+      if (box.begin[dim] >= range.end) there.begin[dim] -= range.size();
+      wanted_.push_back({piece.tensor, parameter.shape_without_noise(), there, array});
+      each.parts.push_back(parts_.size());
+      parts_.push_back({box, array});
+    }
+  }
+
+  Context& context_;
+  std::vector<CheckpointPiece> wanted_;
+  std::vector<Part> parts_;
+  std::vector<Extended> extended_;
+};
 
 std::vector<const Parameter*> parameters_of(const std::vector<ParameterBlock*>& blocks) {
   std::vector<const Parameter*> result;
@@ -104,7 +176,8 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   const std::vector<const Parameter*> parameters = parameters_of(blocks);
   check_patterns(parameters, skip);
   std::set<std::string> matched, known;
-  std::vector<std::string> skipped, absent, unused;
+  std::map<std::string, const Parameter*> extended;  // by tensor: the checkpoint has them without noise
+  std::vector<std::string> with_noise, skipped, absent, unused;
   for (const Parameter* parameter : parameters) {
     const std::string& name = parameter->name();
     const std::string tensor = kParameters + name;
@@ -114,12 +187,16 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
       skipped.push_back(name);
     } else if (stored == nullptr) {
       absent.push_back(name);
-    } else if (!(stored->shape == parameter->shape())) {
+    } else if (stored->shape == parameter->shape()) {
+      matched.insert(tensor);
+    } else if (stored->shape == parameter->shape_without_noise()) {
+      matched.insert(tensor);
+      extended.emplace(tensor, parameter);
+      with_noise.push_back(name);
+    } else {
       throw CheckpointError(concat("the parameter \"", name, "\" has the shape ", stored->shape, " in ",
                                    found.path, " and ", parameter->shape(),
                                    " in this model; list it in init.skip to initialise it anew"));
-    } else {
-      matched.insert(tensor);
     }
   }
   for (const TensorRecord& tensor : found.stored.tensors) {
@@ -134,9 +211,14 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   }
   std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer, Optimizer::Share::kHeld);
   std::erase_if(pieces, [&](const CheckpointPiece& piece) { return !matched.contains(piece.tensor); });
-  read_pieces(found, pieces, world);
+  const ReadWithoutNoise read(world.context(), pieces, extended);
+  read_pieces(found, read.wanted(), world);
+  read.spread();
   std::string report =
       concat("initialised ", matched.size(), " of ", parameters.size(), " parameters from ", found.path);
+  if (!with_noise.empty())
+    report += concat("; ", with_noise.size(), " extended by weights of noise, which begin at zero",
+                     list(with_noise));
   if (!skipped.empty()) report += concat("; ", skipped.size(), " skipped", list(skipped));
   if (!absent.empty()) report += concat("; ", absent.size(), " not there", list(absent));
   if (!unused.empty()) report += concat("; ", unused.size(), " there not in this model", list(unused));

@@ -29,7 +29,8 @@ Json data_fingerprint(const SampleSource& data);
 /// The first key in which two fingerprints differ, or "".
 std::string first_difference(const Json& before, const Json& now);
 
-/// Takes the parameters of a checkpoint, by name, into a run that has made no step.
+/// Takes the parameters of a checkpoint, by name, into a run that has made no step. Of a run that was trained
+/// without noise all are taken, too: weights of noise become zero, see Parameter::noise().
 ///
 /// @param skip  patterns of names that stay as they were initialised.
 /// @return      a report of what matched.

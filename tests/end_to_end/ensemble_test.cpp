@@ -258,6 +258,44 @@ TEST_F(Ensemble, ScoresAreTheSameOnEveryMesh) {
   }
 }
 
+/// Its first forecasts are those of that run, all members alike; then they learn to differ.
+TEST_F(Ensemble, BeginsWithARunThatWasTrainedWithoutNoise) {
+  Json plain = config();
+  plain.erase("ensemble");
+  plain.erase("loss");
+  plain["checkpoint"].erase("best");
+  folder().write("plain.json", plain.dump());
+  const std::string plain_run = folder() / "plain", of_plain = "--config " + (folder() / "plain.json") + " ";
+  Outcome outcome = run(1, of_plain + "--set output=" + plain_run);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome = run(1, "predict " + of_plain + "--checkpoint " + plain_run +
+                       " --steps 2 --period valid --output " + (folder() / "plain.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<double> wanted = NetcdfReader(folder() / "plain.nc").values("t2m");
+  const auto begin = [&](const MeshCase& mesh, const std::string& name, const std::string& more) {
+    const Outcome begun =
+        run(mesh.ranks, with_config() + "--init-from " + plain_run + " --set output=" + (folder() / name) +
+                            " --set 'mesh=" + mesh.json + "' " + more);
+    EXPECT_EQ(begun.exit_code, 0) << begun.err;
+    EXPECT_NE(begun.out.find("; 1 extended by weights of noise, which begin at zero (encoder.weight)"),
+              std::string::npos)
+        << begun.out;
+  };
+  begin(kMeshes[4], "begun", "--set optimizer.learning_rate=1e-30");
+  outcome = run(1, "predict " + with_config() + "--checkpoint " + (folder() / "begun") +
+                       " --steps 2 --period valid --output " + (folder() / "begun.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<double> begun = NetcdfReader(folder() / "begun.nc").values("t2m");
+  ASSERT_EQ(begun.size(), kMembers * wanted.size());
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    const std::size_t start_and_lead = i / kPoints / kMembers;
+    ASSERT_NEAR(begun[i], wanted[start_and_lead * kPoints + i % kPoints], 1e-4) << i;
+  }
+  begin(kMeshes[0], "tuned", "");
+  EXPECT_GT(metrics(folder() / "tuned", "valid").back().at("metrics").at("t2m").at("spread").get<double>(),
+            1e-3);
+}
+
 TEST_F(Ensemble, WhatMakesNoEnsembleIsRefused) {
   const auto said = [&](const std::string& arguments) {
     const Outcome outcome = run(1, arguments);
