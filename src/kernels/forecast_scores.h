@@ -86,4 +86,13 @@ constexpr int kScoreSums = 9;
 /// @param weights  f64 [regions, points]; 0 outside of a region.
 Array score_sums(Context& context, const ScoredStates& states, const Array& weights);
 
+/// How often the truth has which rank among members of an ensemble, in sums of weights: f64
+/// [members + 1, b, regions, c], rank k where k members lie below it. Where e members are equal to the truth,
+/// each of the e + 1 ranks that it may have gets the same part. A member that is NaN makes every rank NaN.
+/// @param forecasts  f64 [b·members, points…, c]: all members of the first sample, then of the second.
+/// @param truth      f64 [b, points…, c]; NaN marks a point that does not count.
+/// @param weights    as score_sums() takes them.
+Array truth_ranks(Context& context, const Array& forecasts, const Array& truth, std::int64_t members,
+                  const Array& weights);
+
 }  // namespace jigsaw::inline kernels

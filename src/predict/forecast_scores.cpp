@@ -37,6 +37,7 @@ ForecastScores::ForecastScores(const Context& context, const Dataset& data, std:
       physical_(data.channels(), data.statistics(), data.options().predict),
       channels_(data.channels().targets.size()),
       means_(static_cast<std::size_t>(leads) * channels_ * regions_.size()),
+      histograms_(means_.size(), {std::vector<double>(static_cast<std::size_t>(members + 1))}),
       power_(static_cast<std::size_t>(leads) * channels_) {
   std::vector<double> all;
   for (const std::vector<double>& of_region : weights)
@@ -113,7 +114,10 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
       batch_means[i].add(sums, sample, number % sums.regions, number / sums.regions);
     }
   }
-  if (members_ > 1) add_members(rank, layout, members, states, batch_means);
+  if (members_ > 1) {
+    add_members(rank, layout, members, states, batch_means);
+    add_ranks(rank, lead, layout, members, states.truth);
+  }
   std::vector<double> numbers;
   for (Means& means : batch_means) {
     for (const Mean* mean : means.each()) numbers.insert(numbers.end(), {mean->sum, mean->count});
@@ -160,6 +164,34 @@ void ForecastScores::add_members(const Rank& rank, const Layout& layout, const A
   for (std::size_t region = 0; region < regions_.size(); ++region) {
     add(ErrorMeasure::crps(1), states.truth, 1, region, &Means::crps);
     add(ErrorNorm::kSquared, centre, m / (m - 1), region, &Means::variance);
+  }
+}
+
+/// Of every channel, region and rank over these samples, then over those of other ranks.
+void ForecastScores::add_ranks(const Rank& rank, int lead, const Layout& layout, const Array& members,
+                               const Array& truth) {
+  const RegionSums sums = sum_truth_ranks(rank, layout, members, truth, members_, weights_);
+  const auto ranks = static_cast<std::size_t>(members_ + 1), each = ranks + 1;  // and how many forecasts
+  std::vector<double> numbers(channels_ * regions_.size() * each);
+  for (std::int64_t sample = 0; sample < sums.group.samples; ++sample) {
+    for (std::size_t i = 0; i < channels_ * regions_.size(); ++i) {
+      const auto number = static_cast<std::int64_t>(i);
+      const auto at = [&](std::size_t k) {
+        return sums.at(static_cast<std::int64_t>(k), sample, number % sums.regions, number / sums.regions);
+      };
+      double weight = 0;
+      for (std::size_t k = 0; k < ranks; ++k) weight += at(k);
+      if (weight == 0) continue;
+      for (std::size_t k = 0; k < ranks; ++k) numbers[i * each + k] += at(k) / weight;
+      numbers[i * each + ranks] += 1;
+    }
+  }
+  sum_over(rank, sums.group.other_samples, numbers);
+  const double* from = numbers.data();
+  for (std::size_t i = 0; i < channels_ * regions_.size(); ++i) {
+    Histogram& histogram = histograms_[index(lead, 0, 0) + i];
+    for (double& share : histogram.shares) share += *from++;
+    histogram.count += *from++;
   }
 }
 
@@ -216,6 +248,14 @@ ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t r
   score.spread = std::sqrt(means.variance.value());
   score.spread_skill = spread_skill(score.spread, score.rmse, members_);
   return score;
+}
+
+std::vector<double> ForecastScores::rank_histogram(int lead, std::size_t channel, std::size_t region) const {
+  if (members_ == 1) return {};
+  const Histogram& histogram = histograms_[index(lead, channel, region)];
+  std::vector<double> shares = histogram.shares;
+  for (double& share : shares) share /= histogram.count;
+  return shares;
 }
 
 Spectrum ForecastScores::spectrum(int lead, std::size_t channel) const {

@@ -34,7 +34,9 @@ struct Spectrum {
 ///
 /// Of several members these are scores of their mean, and beside them stand the fair CRPS, the mean over
 /// forecasts of its spatial means, and the spread, √(mean over forecasts of the spatial mean of the members'
-/// variance, by M − 1). Spectra are the mean of those of the members.
+/// variance, by M − 1), and the rank histogram: how often the truth lies above none, one, … all of the
+/// members, the mean over forecasts of the share of the area, where equal members part it evenly. Spectra are
+/// the mean of those of the members.
 class ForecastScores {
  public:
   /// @param context      in which the predictions stand.
@@ -55,6 +57,8 @@ class ForecastScores {
   int leads() const { return leads_; }
   std::int64_t members() const { return members_; }
   ForecastScore score(int lead, std::size_t channel, std::size_t region) const;
+  /// M + 1 shares, of 1 in all, of several members; else empty.
+  std::vector<double> rank_histogram(int lead, std::size_t channel, std::size_t region) const;
   /// Empty on a grid that does not go around the globe.
   Spectrum spectrum(int lead, std::size_t channel) const;
 
@@ -76,6 +80,10 @@ class ForecastScores {
     /// Of one sample.
     void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel);
   };
+  struct Histogram {
+    std::vector<double> shares;  ///< by rank; summed over forecasts
+    double count = 0;
+  };
   struct Power {
     std::vector<double> forecast, truth;
     double weight = 0;
@@ -85,6 +93,7 @@ class ForecastScores {
   Array climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch);
   void add_members(const Rank& rank, const Layout& layout, const Array& members, const ScoredStates& states,
                    std::vector<Means>& means) const;
+  void add_ranks(const Rank& rank, int lead, const Layout& layout, const Array& members, const Array& truth);
   /// @param truth  its whole rows.
   void add_spectra(const Rank& rank, int lead, const Layout& layout, const Array& forecasts,
                    const std::vector<double>& truth);
@@ -100,8 +109,9 @@ class ForecastScores {
   std::int64_t kept_bytes_ = 0;
   PhysicalStates physical_;
   std::size_t channels_;
-  std::vector<Means> means_;  // by lead, channel, region
-  std::vector<Power> power_;  // by lead, channel
+  std::vector<Means> means_;           // by lead, channel, region
+  std::vector<Histogram> histograms_;  // by lead, channel, region
+  std::vector<Power> power_;           // by lead, channel
   std::unique_ptr<Fourier> fourier_;
 };
 

@@ -67,6 +67,21 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
 }
 
+/// By variable, region and lead.
+Json rank_histograms_of(const ScoreReport& report) {
+  const ForecastScores& scores = *report.scores;
+  Json json = Json::object();
+  for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
+    for (std::size_t region = 0; region < scores.regions().size(); ++region) {
+      for (int lead = 0; lead < scores.leads(); ++lead) {
+        json[report.variables[variable]][scores.regions()[region].name].push_back(
+            scores.rank_histogram(lead, variable, region));
+      }
+    }
+  }
+  return json;
+}
+
 }  // namespace
 
 std::vector<std::string> table_of(const ScoreReport& report) {
@@ -121,6 +136,7 @@ Json json_of(const ScoreReport& report) {
       json["spectra"][report.variables[variable]]["truth"].push_back(spectrum.truth);
     }
   }
+  if (scores.members() > 1) json["rank_histograms"] = rank_histograms_of(report);
   return json;
 }
 
@@ -136,6 +152,7 @@ class ScoreFile {
     define_axes();
     for (std::size_t variable = 0; variable < report_.variables.size(); ++variable) {
       define_scores(variable);
+      if (scores_.members() > 1) define_ranks(variable);
       if (wave_numbers_ > 0) define_spectra(variable);
     }
     file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
@@ -178,6 +195,12 @@ class ScoreFile {
     file_.add_text(integers_.back().first, "long_name", "region, by number: " + join(names, ", "));
     file_.add_numbers(integers_.back().first, "flag_values", numbers);
     file_.add_text(integers_.back().first, "flag_meanings", join(words, " "));
+    if (scores_.members() > 1) {
+      std::vector<int> ranks(static_cast<std::size_t>(scores_.members() + 1));
+      std::iota(ranks.begin(), ranks.end(), 0);
+      rank_ = add_axis("rank", ranks);
+      file_.add_text(integers_.back().first, "long_name", "number of members below the truth");
+    }
     wave_numbers_ = scores_.spectrum(0, 0).truth.size();
     if (wave_numbers_ == 0) return;
     std::vector<int> waves(wave_numbers_);
@@ -208,6 +231,19 @@ class ScoreFile {
     }
   }
 
+  void define_ranks(std::size_t variable) {
+    const std::string& name = report_.variables[variable];
+    std::vector<double> values;
+    for (std::size_t region = 0; region < scores_.regions().size(); ++region) {
+      for (int lead = 0; lead < scores_.leads(); ++lead) {
+        const std::vector<double> shares = scores_.rank_histogram(lead, variable, region);
+        values.insert(values.end(), shares.begin(), shares.end());
+      }
+    }
+    add(name + "_rank_histogram", {region_, lead_, rank_},
+        concat("share of the true ", name, " with each rank among the members"), "1", values);
+  }
+
   void define_spectra(std::size_t variable) {
     const std::string& name = report_.variables[variable];
     const std::string units =
@@ -227,7 +263,7 @@ class ScoreFile {
   const ScoreReport& report_;
   const ForecastScores& scores_;
   NetcdfOutput file_;
-  int lead_ = -1, region_ = -1, wave_ = -1;
+  int lead_ = -1, region_ = -1, rank_ = -1, wave_ = -1;
   std::size_t wave_numbers_ = 0;
   std::vector<std::pair<int, std::vector<int>>> integers_;
   std::vector<std::pair<int, std::vector<double>>> numbers_;

@@ -6,16 +6,23 @@
 
 namespace jigsaw::inline train {
 
-/// Sums of score_sums() over all points of the grid, of the samples of a group; equal on every rank of it. On
-/// the host.
-struct ScoreSums {
+/// Sums of several kinds over all points of the grid in regions, of the samples of a group; equal on every
+/// rank of it. On the host.
+struct RegionSums {
   SampleGroup group;
   std::int64_t regions = 0, channels = 0;  ///< channels of the whole field
-  std::vector<double> all;                 ///< [kScoreSums, samples, regions, channels]
+  std::vector<double> all;                 ///< [kinds, samples, regions, channels]
 
-  double of(ScoreSum kind, std::int64_t sample, std::int64_t region, std::int64_t channel) const {
-    const std::int64_t row = (static_cast<std::int64_t>(kind) * group.samples + sample) * regions + region;
+  double at(std::int64_t kind, std::int64_t sample, std::int64_t region, std::int64_t channel) const {
+    const std::int64_t row = (kind * group.samples + sample) * regions + region;
     return all[static_cast<std::size_t>(row * channels + channel)];
+  }
+};
+
+/// Those of score_sums().
+struct ScoreSums : RegionSums {
+  double of(ScoreSum kind, std::int64_t sample, std::int64_t region, std::int64_t channel) const {
+    return at(static_cast<std::int64_t>(kind), sample, region, channel);
   }
 };
 
@@ -24,5 +31,10 @@ struct ScoreSums {
 /// @param weights  f64 [regions, points] of the piece.
 ScoreSums sum_scores(const Rank& rank, const Layout& layout, const ScoredStates& states,
                      const Array& weights);
+
+/// Those of truth_ranks(), a kind for each rank, in the same way.
+/// @param forecasts  of all members, as truth_ranks() takes them.
+RegionSums sum_truth_ranks(const Rank& rank, const Layout& layout, const Array& forecasts, const Array& truth,
+                           std::int64_t members, const Array& weights);
 
 }  // namespace jigsaw::inline train

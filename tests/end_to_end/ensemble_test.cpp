@@ -2,6 +2,7 @@
 // scores that loops over the forecasts find.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "end_to_end/trained_forecasts.h"
@@ -179,12 +180,14 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   const NetcdfReader file = predict(1, "scored.nc", "--steps 2 --period valid"),
                      table(folder() / "scores.nc");
   const Json valid = metrics(folder() / "run", "valid").back();
+  EXPECT_EQ(table.values("rank"), (std::vector<double>{0, 1, 2, 3}));
   const std::vector<double> weights = row_weights(file.values("latitude")), starts = file.values("time");
   for (const char* variable : {"t2m", "u10"}) {
     const Truth truth(data(), variable);
     const std::vector<double> forecast = file.values(variable);
     for (std::size_t lead = 0; lead < kLeads; ++lead) {
       double crps = 0, variance = 0, squares = 0;
+      std::vector<double> shares(kMembers + 1);
       for (std::size_t window = 0; window < kWindows; ++window) {
         const std::vector<double>& wanted =
             truth.at.at(std::llround(starts[window]) + 6 * (static_cast<std::int64_t>(lead) + 1));
@@ -202,10 +205,20 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
             for (const double b : x) crps -= w * std::abs(a - b) / (2.0 * kMembers * (kMembers - 1));
           }
           squares += w * (mean - wanted[i]) * (mean - wanted[i]);
+          shares[static_cast<std::size_t>(
+              std::ranges::count_if(x, [&](double member) { return member < wanted[i]; }))] += w;
         }
       }
       const Json& said = found.at("scores").at(variable).at("all");
       const Json& validated = lead == 0 ? valid.at("metrics") : valid.at("leads").at("12");
+      for (std::size_t rank = 0; rank <= kMembers; ++rank) {
+        const double share =
+            found.at("rank_histograms").at(variable).at("all").at(lead).at(rank).get<double>();
+        // Files are of float32, in which a few members come to lie on the other side.
+        EXPECT_NEAR(share, shares[rank], 2e-3) << variable << lead << rank;
+        EXPECT_DOUBLE_EQ(
+            table.values(std::string(variable) + "_rank_histogram")[lead * (kMembers + 1) + rank], share);
+      }
       const double rmse = std::sqrt(squares), spread = std::sqrt(variance);
       for (const auto& [measure, value] : std::vector<std::pair<std::string, double>>{
                {"crps", crps},
@@ -244,6 +257,18 @@ TEST_F(Ensemble, ScoresAreTheSameOnEveryMesh) {
                         1e-9 * std::abs(wanted) + 1e-10)
                 << mesh.json << variable << region << measure;
           }
+        }
+        for (std::size_t lead = 0; lead < kLeads; ++lead) {
+          const auto shares = [&](const Json& of) {
+            return of.at("rank_histograms").at(variable).at(region).at(lead).get<std::vector<double>>();
+          };
+          ASSERT_EQ(shares(one).size(), kMembers + 1);
+          double sum = 0;
+          for (std::size_t rank = 0; rank <= kMembers; ++rank) {
+            EXPECT_NEAR(shares(other)[rank], shares(one)[rank], 1e-9) << mesh.json << variable << region;
+            sum += shares(one)[rank];
+          }
+          EXPECT_NEAR(sum, 1, 1e-12);
         }
       }
       for (const char* of : {"forecast", "truth"}) {

@@ -283,6 +283,11 @@ std::vector<Contract> other_contracts() {
          const Array states = numbers(c, {1, 3, 2}, kWide);
          score_sums(c, {states, states, {}, {}}, numbers(c, {2, 3}, kWide));
        }},
+      {"forecast_scores", "truth_ranks", "truth_ranks",
+       [=](Context& c) {
+         truth_ranks(c, numbers(c, {2, 3, 2}, kWide), numbers(c, {1, 3, 2}, kWide), 2,
+                     numbers(c, {2, 3}, kWide));
+       }},
       {"loss", "sums", "loss_sums", [=](Context& c) { loss_sums(c, {}, field(c), field(c), points(c)); }},
       {"loss", "gradient", "loss_gradient",
        [=](Context& c) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -191,16 +192,21 @@ Sums sums_at(const std::vector<std::vector<double>>& fields, const std::vector<d
   return sums;
 }
 
+constexpr std::int64_t kRegions = 3;
+/// The second region is every other point, the third nothing.
+std::vector<double> region_weights(std::int64_t points) {
+  std::vector<double> weights = numbers({kRegions, points}, 5, 0.5, 2);
+  for (std::int64_t point = 0; point < points; ++point) {
+    if (point % 2 == 0) weights[static_cast<std::size_t>(points + point)] = 0;
+    weights[static_cast<std::size_t>(2 * points + point)] = 0;
+  }
+  return weights;
+}
+
 TEST_P(ForecastScoresKernel, SumsAreThoseOfTheirPoints) {
-  constexpr std::int64_t kRegions = 3;
   for (const Shape& shape : kShapes) {
     const std::int64_t points = shape.count(1, shape.rank() - 1);
-    // The second region is every other point, the third nothing.
-    std::vector<double> weights = numbers({kRegions, points}, 5, 0.5, 2);
-    for (std::int64_t point = 0; point < points; ++point) {
-      if (point % 2 == 0) weights[static_cast<std::size_t>(points + point)] = 0;
-      weights[static_cast<std::size_t>(2 * points + point)] = 0;
-    }
+    const std::vector<double> weights = region_weights(points);
     const Array regions = array_of(context_, {kRegions, points}, DType::kFloat64, weights);
     for (const bool reference : {false, true}) {
       for (const bool climatology : {false, true}) {
@@ -230,13 +236,71 @@ TEST_P(ForecastScoresKernel, SumsAreThoseOfTheirPoints) {
   }
 }
 
+/// Of few values, so that members are often equal to the truth, and to each other.
+std::vector<double> rounded(std::vector<double> values) {
+  for (double& value : values) value = std::round(4 * value) / 4;
+  return values;
+}
+
+TEST_P(ForecastScoresKernel, RanksOfTheTruthAreThoseAmongItsMembers) {
+  for (const Shape& shape : kShapes) {
+    const std::int64_t points = shape.count(1, shape.rank() - 1), width = shape.back(), each = points * width;
+    const std::vector<double> weights = region_weights(points), truth = rounded(numbers(shape, 7, -1, 1, 6));
+    for (const std::int64_t members : {1, 2, 7}) {
+      Shape all = shape;
+      all[0] *= members;
+      const std::vector<double> forecasts = rounded(numbers(all, 8, -1, 1));
+      const Shape expected{members + 1, shape[0], kRegions, width};
+      std::vector<double> wanted(static_cast<std::size_t>(expected.count()), 0.0);
+      for (std::int64_t i = 0; i < shape.count(); ++i) {
+        const double o = truth[static_cast<std::size_t>(i)];
+        const std::int64_t sample = i / each, point = i % each / width;
+        if (std::isnan(o)) continue;
+        std::vector<double> sorted;
+        for (std::int64_t j = 0; j < members; ++j)
+          sorted.push_back(forecasts[static_cast<std::size_t>((sample * members + j) * each + i % each)]);
+        std::ranges::sort(sorted);
+        const auto first = std::ranges::lower_bound(sorted, o) - sorted.begin(),
+                   last = std::ranges::upper_bound(sorted, o) - sorted.begin();
+        for (std::int64_t r = 0; r < kRegions; ++r) {
+          for (auto k = first; k <= last; ++k)
+            wanted[static_cast<std::size_t>(((k * shape[0] + sample) * kRegions + r) * width + i % width)] +=
+                weights[static_cast<std::size_t>(r * points + point)] / static_cast<double>(last - first + 1);
+        }
+      }
+      const Array found = truth_ranks(context_, array_of(context_, all, DType::kFloat64, forecasts),
+                                      array_of(context_, shape, DType::kFloat64, truth), members,
+                                      array_of(context_, {kRegions, points}, DType::kFloat64, weights));
+      EXPECT_EQ(found.shape(), expected);
+      SCOPED_TRACE(::testing::Message() << members << " members of " << shape);
+      expect_same(values_of(found), wanted, 1e-12);
+    }
+  }
+}
+
+TEST_P(ForecastScoresKernel, AMemberThatIsNotANumberShowsInTheRanks) {
+  const Array truth = array_of(context_, {1, 3, 1}, DType::kFloat64, {1, kNaN, 3});
+  const Array forecasts = array_of(context_, {2, 3, 1}, DType::kFloat64, {kNaN, 2, 3, 0, kNaN, kInfinity});
+  const auto ranks = [&](const std::vector<double>& weights) {
+    return values_of(
+        truth_ranks(context_, forecasts, truth, 2, array_of(context_, {1, 3}, DType::kFloat64, weights)));
+  };
+  for (const double share : ranks({1, 1, 1})) EXPECT_TRUE(std::isnan(share));
+  EXPECT_EQ(ranks({0, 1, 2}), (std::vector<double>{1, 1, 0}));
+}
+
 /// Neither how many threads there are nor what stood in memory before changes a bit.
 TEST_P(ForecastScoresKernel, SumsRepeatBitForBit) {
   const Shape shape{1, 60000, 3};
   const auto sums = [&](Context& context) {
     const Array truth = random_array(context, shape, DType::kFloat64, 2, 270, 280);
     const ScoredStates states{random_array(context, shape, DType::kFloat64, 1, 270, 280), truth, truth, {}};
-    return values_of(score_sums(context, states, random_array(context, {2, 60000}, DType::kFloat64, 3)));
+    const Array weights = random_array(context, {2, 60000}, DType::kFloat64, 3);
+    std::vector<double> all = values_of(score_sums(context, states, weights));
+    const Array members = random_array(context, {4, 60000, 3}, DType::kFloat64, 4, 270, 280);
+    const std::vector<double> ranks = values_of(truth_ranks(context, members, truth, 4, weights));
+    all.insert(all.end(), ranks.begin(), ranks.end());
+    return all;
   };
   const std::vector<double> first = sums(context_);
   EXPECT_EQ(sums(context_), first);
@@ -268,6 +332,9 @@ TEST_P(ForecastScoresKernel, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(score_sums(context_, {states, states, {}, {}}, field({1, 4})), ShapeError);
   EXPECT_THROW(score_sums(context_, {states, states, field({1, 2, 2}), {}}, field({1, 3})), ShapeError);
   EXPECT_THROW(score_sums(context_, {states, states, {}, states}, field({1, 3})), Error);
+  EXPECT_THROW(truth_ranks(context_, field({3, 3, 2}), states, 2, field({1, 3})), ShapeError);
+  EXPECT_THROW(truth_ranks(context_, field({2, 3, 2}), states, 2, field({1, 4})), ShapeError);
+  EXPECT_THROW(truth_ranks(context_, field({2, 3, 2}, DType::kFloat32), states, 2, field({1, 3})), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ForecastScoresKernel, testing::kernel_backends(), testing::backend_name);

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "base/text.h"
 #include "support/arrays.h"
 #include "support/pieces.h"
 #include "support/test_ranks.h"
+#include "train/ensemble.h"
 #include "train/score_sums.h"
 
 namespace jigsaw {
@@ -129,30 +131,36 @@ TEST(PhysicalStates, KnowWhetherErrorsAreThoseOfNormalisedValuesButForAFactor) {
   EXPECT_FALSE(PhysicalStates(channels, statistics, Predict::kState).transformed());
 }
 
+/// The second region is the first row.
+double region_weight(std::int64_t region, std::int64_t point) {
+  return region == 1 && point >= kField[2] ? 0.0 : 1 + 0.1 * static_cast<double>(point % 4);
+}
+
+/// Of two regions.
+Array weights_of(const Pieces& pieces) {
+  const Box box = pieces.box();
+  std::vector<double> weights;
+  for (const std::int64_t region : {0, 1})
+    for (std::int64_t row = box.begin[1]; row < box.end(1); ++row)
+      for (std::int64_t column = box.begin[2]; column < box.end(2); ++column)
+        weights.push_back(region_weight(region, row * kField[2] + column));
+  return array_of(pieces.rank().context, {2, box.extent[1] * box.extent[2]}, DType::kFloat64, weights);
+}
+
 /// Of each sample that is here the sums over all points of all ranks, of all channels.
 TEST(ScoreSums, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
   const auto forecast = [](std::int64_t i) { return wave(i, 0.9); };
   const auto truth = [](std::int64_t i) { return i % 11 == 0 ? std::nan("") : wave(i, 0.4); };
   const auto other = [](std::int64_t i) { return i % 7 == 0 ? std::nan("") : wave(i, 0.2); };
   const auto climate = [](std::int64_t i) { return i % 5 == 0 ? std::nan("") : wave(i, 0.1); };
-  // The second region is the first row.
-  const auto weight = [](std::int64_t region, std::int64_t point) {
-    return region == 1 && point >= kField[2] ? 0.0 : 1 + 0.1 * static_cast<double>(point % 4);
-  };
   on_every_mesh([&](const Pieces& pieces) {
-    const Box box = pieces.box();
-    std::vector<double> weights;
-    for (const std::int64_t region : {0, 1})
-      for (std::int64_t row = box.begin[1]; row < box.end(1); ++row)
-        for (std::int64_t column = box.begin[2]; column < box.end(2); ++column)
-          weights.push_back(weight(region, row * kField[2] + column));
     const Array climatology = pieces.field(DType::kFloat32, climate);
-    const ScoreSums sums = sum_scores(
-        pieces.rank(), pieces.layout(),
-        {pieces.field(DType::kFloat64, forecast), pieces.field(DType::kFloat64, truth),
-         pieces.field(DType::kFloat64, other), climatology},
-        array_of(pieces.rank().context, {2, box.extent[1] * box.extent[2]}, DType::kFloat64, weights));
-    ASSERT_EQ(sums.group.samples, box.extent[0]);
+    const ScoreSums sums =
+        sum_scores(pieces.rank(), pieces.layout(),
+                   {pieces.field(DType::kFloat64, forecast), pieces.field(DType::kFloat64, truth),
+                    pieces.field(DType::kFloat64, other), climatology},
+                   weights_of(pieces));
+    ASSERT_EQ(sums.group.samples, pieces.box().extent[0]);
     ASSERT_EQ(sums.regions, 2);
     ASSERT_EQ(sums.channels, kChannels);
     const std::int64_t points = kField[1] * kField[2];
@@ -162,7 +170,8 @@ TEST(ScoreSums, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
           double squares = 0, other_weight = 0, product = 0;
           for (std::int64_t point = 0; point < points; ++point) {
             const std::int64_t i = ((sums.group.first + b) * points + point) * kChannels + c;
-            const double w = weight(region, point), o = truth(i), mean = static_cast<float>(climate(i));
+            const double w = region_weight(region, point), o = truth(i),
+                         mean = static_cast<float>(climate(i));
             if (std::isnan(o)) continue;
             squares += w * std::pow(forecast(i) - o, 2);
             if (!std::isnan(other(i))) other_weight += w;
@@ -171,6 +180,42 @@ TEST(ScoreSums, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
           EXPECT_NEAR(sums.of(ScoreSum::kSquares, b, region, c), squares, 1e-12);
           EXPECT_NEAR(sums.of(ScoreSum::kReferenceWeight, b, region, c), other_weight, 1e-12);
           EXPECT_NEAR(sums.of(ScoreSum::kProduct, b, region, c), product, 1e-12);
+        }
+      }
+    }
+  });
+}
+
+/// Three members, of which the second is the truth at every third point.
+TEST(TruthRanks, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
+  const auto truth = [](std::int64_t i) { return i % 11 == 0 ? std::nan("") : wave(i, 0.4); };
+  const auto member = [](int j, std::int64_t i) {
+    return j == 1 && i % 3 == 0 ? wave(i, 0.4) : wave(i, 0.5 + 0.2 * j);
+  };
+  on_every_mesh([&](const Pieces& pieces) {
+    std::vector<Array> fields;
+    for (int j = 0; j < 3; ++j)
+      fields.push_back(pieces.field(DType::kFloat64, [&](std::int64_t i) { return member(j, i); }));
+    const RegionSums sums =
+        sum_truth_ranks(pieces.rank(), pieces.layout(), join_members(pieces.rank().context, fields),
+                        pieces.field(DType::kFloat64, truth), 3, weights_of(pieces));
+    ASSERT_EQ(sums.group.samples, pieces.box().extent[0]);
+    const std::int64_t points = kField[1] * kField[2];
+    for (std::int64_t b = 0; b < sums.group.samples; ++b) {
+      for (std::int64_t region = 0; region < 2; ++region) {
+        for (std::int64_t c = 0; c < kChannels; ++c) {
+          std::array<double, 4> wanted = {};
+          for (std::int64_t point = 0; point < points; ++point) {
+            const std::int64_t i = ((sums.group.first + b) * points + point) * kChannels + c;
+            if (std::isnan(truth(i))) continue;
+            std::size_t below = 0;
+            for (int j = 0; j < 3; ++j) below += member(j, i) < truth(i) ? 1 : 0;
+            const bool equal = i % 3 == 0;
+            wanted[below] += region_weight(region, point) / (equal ? 2 : 1);
+            if (equal) wanted[below + 1] += region_weight(region, point) / 2;
+          }
+          for (std::size_t k = 0; k < 4; ++k)
+            EXPECT_NEAR(sums.at(static_cast<std::int64_t>(k), b, region, c), wanted[k], 1e-12);
         }
       }
     }

@@ -118,6 +118,40 @@ std::int64_t slabs_of(const Rows& rows) {
   return std::clamp<std::int64_t>((rows.count() + kSlab - 1) / kSlab, 1, kMost);
 }
 
+/// Ranks of the truth in a row of a sample: of each element how many members lie below, NaN where one is
+/// NaN, and how many are equal.
+struct RowRanks {
+  explicit RowRanks(const Rows& rows)
+      : below(static_cast<std::size_t>(rows.width)), equal(static_cast<std::size_t>(rows.width)) {}
+
+  /// @param forecasts  of the first member; each is `stride` elements behind the one before.
+  void find(std::int64_t length, const double* forecasts, std::int64_t stride, std::int64_t members,
+            const double* truth) {
+    std::ranges::fill(below, 0.0);
+    std::ranges::fill(equal, 0.0);
+    double *const lower = below.data(), *const same = equal.data();
+    for (std::int64_t j = 0; j < members; ++j, forecasts += stride) {
+#pragma GCC ivdep  // no array overlaps another
+      for (std::int64_t i = 0; i < length; ++i) {
+        const double state = forecasts[i];
+        lower[i] += state == state ? (state < truth[i] ? 1.0 : 0.0) : state;
+        same[i] += state == truth[i] ? 1.0 : 0.0;
+      }
+    }
+  }
+  /// Adds an element's weight to the ranks from 0 to `members`, each `stride` elements behind the one before.
+  void add(std::int64_t i, double weight, std::int64_t members, double* sums, std::int64_t stride) const {
+    const double lower = below[static_cast<std::size_t>(i)], same = equal[static_cast<std::size_t>(i)];
+    const bool known = lower == lower;
+    const std::int64_t first = known ? static_cast<std::int64_t>(lower) : 0,
+                       last = known ? first + static_cast<std::int64_t>(same) : members;
+    const double part = known ? weight / (same + 1) : lower;
+    for (std::int64_t k = first; k <= last; ++k) sums[k * stride] += part;
+  }
+
+  std::vector<double> below, equal;
+};
+
 /// A sample's fields.
 struct SampleFields {
   SampleFields(const ScoredStates& states, std::int64_t first)
@@ -214,7 +248,56 @@ class ForecastScores : public ForecastScoresKernels {
     }
   }
 
+  /// Of each slab the sums of all ranks, regions and channels; then over slabs, in order.
+  void truth_ranks(Context& context, const Array& forecasts, const Array& truth, const Array& weights,
+                   Array& sums) const override {
+    const std::int64_t ranks = sums.shape()[0], samples = sums.shape()[1],
+                       each = sums.shape()[2] * sums.shape()[3];
+    if (sums.count() == 0) return;
+    constexpr std::int64_t kMostSums = std::int64_t{1} << 22;
+    const Rows rows(weights.shape()[1], sums.shape()[3]);
+    const std::int64_t field = rows.points * rows.channels,
+                       slabs = std::clamp<std::int64_t>(kMostSums / (ranks * each), 1, slabs_of(rows));
+    const int threads = threads_for(context, slabs, rows.count() / slabs * rows.width * ranks);
+    std::vector<double> partial(static_cast<std::size_t>(slabs * ranks * each));
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+      std::ranges::fill(partial, 0.0);
+      const double* const first = forecasts.data<double>() + sample * (ranks - 1) * field;
+      const double* const wanted = truth.data<double>() + sample * field;
+      for_ranges(threads, slabs, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t slab = begin; slab < end; ++slab)
+          add_ranks(rows, {rows.count() * slab / slabs, rows.count() * (slab + 1) / slabs}, first, wanted,
+                    ranks - 1, weights, partial.data() + slab * ranks * each);
+      });
+      for (std::int64_t i = 0; i < ranks * each; ++i) {
+        double total = 0;
+        for (std::int64_t slab = 0; slab < slabs; ++slab)
+          total += partial[static_cast<std::size_t>(slab * ranks * each + i)];
+        sums.data<double>()[(i / each * samples + sample) * each + i % each] = total;
+      }
+    }
+  }
+
  private:
+  /// Rows [range[0], range[1]) into the sums [members + 1][regions][channels].
+  static void add_ranks(const Rows& rows, const std::array<std::int64_t, 2>& range, const double* forecasts,
+                        const double* truth, std::int64_t members, const Array& weights, double* sums) {
+    const std::int64_t regions = weights.shape()[0], channels = rows.channels;
+    RowRanks ranks(rows);
+    for (std::int64_t row = range[0]; row < range[1]; ++row) {
+      const std::int64_t first = row * rows.width, length = rows.length(row);
+      vectorized(
+          [&] { ranks.find(length, forecasts + first, rows.points * channels, members, truth + first); });
+      for (std::int64_t i = 0; i < length; ++i) {
+        if (truth[first + i] != truth[first + i]) continue;
+        for (std::int64_t r = 0; r < regions; ++r) {
+          const double weight = weights.data<double>()[r * rows.points + row * rows.fold + i / channels];
+          if (weight != 0)
+            ranks.add(i, weight, members, sums + r * channels + i % channels, regions * channels);
+        }
+      }
+    }
+  }
   /// Rows [range[0], range[1]) into the sums [regions][kScoreSums][width].
   static void add_slab(const Rows& rows, const std::array<std::int64_t, 2>& range, const SampleFields& fields,
                        const Array& weights, double* sums) {

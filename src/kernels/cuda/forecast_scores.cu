@@ -123,6 +123,59 @@ struct StoreScores {
   }
 };
 
+/// Of element i of the truth how many members lie below it, NaN where one is NaN, and how many are equal to
+/// it; none at all where it is NaN.
+struct PlaceTruth {
+  std::int64_t field, members;
+  const double *forecasts, *truth;
+  double* places;  ///< [elements, 2]
+  __device__ void operator()(std::int64_t i) const {
+    const double wanted = truth[i];
+    const double* forecast = forecasts + i / field * members * field + i % field;
+    double below = 0, equal = 0;
+    for (std::int64_t j = 0; j < members; ++j, forecast += field) {
+      const double state = *forecast;
+      below += state == state ? (state < wanted ? 1.0 : 0.0) : state;
+      equal += state == wanted ? 1.0 : 0.0;
+    }
+    const bool there = wanted == wanted;
+    places[2 * i] = there ? below : -1.0;
+    places[2 * i + 1] = there ? equal : -1.0;
+  }
+};
+
+/// Of sample i / regions and region i % regions; columns are the channels of each rank.
+struct RankTerms {
+  std::int64_t points, channels, regions;
+  const double *places, *weights;
+
+  struct Part {
+    double weight, below, equal, rank;
+  };
+  __device__ Part read(std::int64_t i, std::int64_t point, std::int64_t column) const {
+    const std::int64_t at = (i / regions * points + point) * channels + column % channels;
+    return {weights[i % regions * points + point], places[2 * at], places[2 * at + 1],
+            static_cast<double>(column / channels)};
+  }
+  __device__ void add(const Part& part, double (&sums)[1]) const {
+    if (part.weight == 0) return;
+    if (part.below != part.below) {
+      sums[0] = part.below;
+    } else if (part.rank >= part.below && part.rank <= part.below + part.equal) {
+      sums[0] += part.weight / (part.equal + 1);
+    }
+  }
+};
+
+struct StoreRanks {
+  std::int64_t channels, ranks, rows;  ///< rows: samples · regions
+  double* to;
+  __device__ void operator()(std::int64_t i, const double (&sums)[1]) const {
+    const std::int64_t rank = i / channels % ranks, row = i / channels / ranks;
+    to[(rank * rows + row) * channels + i % channels] = sums[0];
+  }
+};
+
 template <typename T>
 const T* numbers_of(const Array& field) {
   return field.defined() ? field.data<T>() : nullptr;
@@ -158,6 +211,20 @@ class ForecastScores : public ForecastScoresKernels {
                                        states.truth.data<double>(), numbers_of<double>(states.reference),
                                        weights.data<double>(), numbers_of<float>(states.climatology)},
                             StoreScores{samples * regions * channels, sums.data<double>()});
+  }
+
+  void truth_ranks(Context& context, const Array& forecasts, const Array& truth, const Array& weights,
+                   Array& sums) const override {
+    const std::int64_t ranks = sums.shape()[0], rows = sums.shape()[1] * sums.shape()[2],
+                       channels = sums.shape()[3], points = weights.shape()[1];
+    Array places(context, {truth.count(), 2}, DType::kFloat64, Purpose::kWorkspace);
+    for_elements(context, truth.count(),
+                 PlaceTruth{points * channels, ranks - 1, forecasts.data<double>(), truth.data<double>(),
+                            places.data<double>()});
+    column_sums<1>(
+        context, rows, points, ranks * channels,
+        RankTerms{points, channels, sums.shape()[2], places.data<double>(), weights.data<double>()},
+        StoreRanks{channels, ranks, rows, sums.data<double>()});
   }
 };
 

@@ -9,7 +9,7 @@ namespace jigsaw::inline kernels {
 namespace {
 
 // Operations per element.
-constexpr double kStateFlops = 4, kHideFlops = 1, kSumFlops = 20;
+constexpr double kStateFlops = 4, kHideFlops = 1, kSumFlops = 20, kCompareFlops = 2;
 /// Numbers in float64 of which there are many: by the host's fast loops.
 constexpr DType kFast = DType::kFloat32;
 
@@ -17,8 +17,12 @@ void require_wide(const Array& array) {
   require(array.dtype() == DType::kFloat64, "scores: states and weights are f64");
 }
 
-std::int64_t points_of(const Array& field) {
-  return field.shape().count(1, field.rank() - 1);
+void require_region_weights(const char* kernel, const Array& weights, const Shape& states) {
+  require_wide(weights);
+  if (states.rank() >= 2 && weights.rank() == 2 && weights.shape()[1] == states.count(1, states.rank() - 1))
+    return;
+  throw ShapeError(
+      concat(kernel, ": weights ", weights.shape(), " should be [regions, points] of states ", states));
 }
 
 }  // namespace
@@ -55,18 +59,29 @@ Array score_sums(Context& context, const ScoredStates& states, const Array& weig
     require_same_shape("score_sums", array->shape(), shape);
     if (array != &states.climatology) require_wide(*array);
   }
-  require_wide(weights);
   require(!states.climatology.defined() || states.climatology.dtype() == DType::kFloat32,
           "score_sums: the climatology is f32");
-  if (shape.rank() < 2 || weights.rank() != 2 || weights.shape()[1] != points_of(states.truth)) {
-    throw ShapeError(
-        concat("score_sums: weights ", weights.shape(), " should be [regions, points] of states ", shape));
-  }
+  require_region_weights("score_sums", weights, shape);
   Array sums(context, {kScoreSums, shape[0], weights.shape()[0], shape.back()}, DType::kFloat64,
              Purpose::kWorkspace);
   count_work(context, kSumFlops * static_cast<double>(states.truth.count() * weights.shape()[0]),
              {&states.forecast, &states.truth, &states.reference, &states.climatology, &weights});
   launch(context, kFast, &ForecastScoresKernels::sums, states, weights, sums);
+  return sums;
+}
+
+Array truth_ranks(Context& context, const Array& forecasts, const Array& truth, std::int64_t members,
+                  const Array& weights) {
+  require_region_weights("truth_ranks", weights, truth.shape());
+  Shape wanted = truth.shape();
+  wanted[0] *= members;
+  require_same_shape("truth_ranks", forecasts.shape(), wanted);
+  require_wide(forecasts);
+  require_wide(truth);
+  Array sums(context, {members + 1, truth.shape()[0], weights.shape()[0], truth.shape().back()},
+             DType::kFloat64, Purpose::kWorkspace);
+  count_work(context, kCompareFlops * static_cast<double>(forecasts.count()), {&forecasts, &truth, &weights});
+  launch(context, kFast, &ForecastScoresKernels::truth_ranks, forecasts, truth, weights, sums);
   return sums;
 }
 
@@ -80,6 +95,9 @@ void ForecastScoresKernels::hide_missing(Context&, const Array&, Array&, Array&)
 }
 void ForecastScoresKernels::sums(Context&, const ScoredStates&, const Array&, Array&) const {
   missing_kernel("score_sums");
+}
+void ForecastScoresKernels::truth_ranks(Context&, const Array&, const Array&, const Array&, Array&) const {
+  missing_kernel("truth_ranks");
 }
 
 }  // namespace jigsaw::inline kernels

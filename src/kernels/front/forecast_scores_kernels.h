@@ -12,6 +12,8 @@ class ForecastScoresKernels {
                       std::span<const StateChannel> channels, Array& states) const;
   virtual void hide_missing(Context& context, const Array& origin, Array& states, Array& not_finite) const;
   virtual void sums(Context& context, const ScoredStates& states, const Array& weights, Array& sums) const;
+  virtual void truth_ranks(Context& context, const Array& forecasts, const Array& truth, const Array& weights,
+                           Array& sums) const;
 };
 
 template <>

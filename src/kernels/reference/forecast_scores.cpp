@@ -79,6 +79,34 @@ class ForecastScores : public ForecastScoresKernels {
       }
     }
   }
+
+  void truth_ranks(Context&, const Array& forecasts, const Array& truth, const Array& weights,
+                   Array& sums) const override {
+    const std::int64_t members = sums.shape()[0] - 1, samples = sums.shape()[1], regions = sums.shape()[2],
+                       channels = sums.shape()[3], points = weights.shape()[1], each = points * channels;
+    std::ranges::fill(sums.span<double>(), 0.0);
+    for (std::int64_t i = 0; i < samples * each; ++i) {
+      const double wanted = truth.data<double>()[i];
+      if (std::isnan(wanted)) continue;
+      const std::int64_t sample = i / each, point = i / channels % points;
+      std::int64_t below = 0, equal = 0;
+      bool known = true;
+      for (std::int64_t j = 0; j < members; ++j) {
+        const double state = forecasts.data<double>()[(sample * members + j) * each + i % each];
+        below += state < wanted ? 1 : 0;
+        equal += state == wanted ? 1 : 0;
+        known = known && !std::isnan(state);
+      }
+      const std::int64_t first = known ? below : 0, last = known ? below + equal : members;
+      for (std::int64_t r = 0; r < regions; ++r) {
+        const double weight = weights.data<double>()[r * points + point];
+        if (weight == 0) continue;
+        const double part = known ? weight / static_cast<double>(equal + 1) : std::nan("");
+        for (std::int64_t k = first; k <= last; ++k)
+          sums.data<double>()[((k * samples + sample) * regions + r) * channels + i % channels] += part;
+      }
+    }
+  }
 };
 
 }  // namespace
