@@ -70,17 +70,18 @@ void for_each_array(ScoredStates& states, const F& f) {
 
 /// Kinds of sums over points with a truth and a weight w, of errors e of the forecast.
 enum class ScoreSum : std::uint8_t {
-  kWeight,            ///< Σ w
-  kSquares,           ///< Σ w e²
-  kAbsolute,          ///< Σ w |e|
-  kErrors,            ///< Σ w e
-  kReferenceWeight,   ///< Σ w where the reference says something
-  kReferenceSquares,  ///< Σ w e² of the reference, there
-  kProduct,           ///< Σ w f o, with anomalies f of the forecast and o of the truth, where both are known
-  kForecast,          ///< Σ w f²
-  kTruth              ///< Σ w o²
+  kWeight,             ///< Σ w
+  kSquares,            ///< Σ w e²
+  kAbsolute,           ///< Σ w |e|
+  kErrors,             ///< Σ w e
+  kReferenceWeight,    ///< Σ w where the reference says something
+  kReferenceSquares,   ///< Σ w e² of the reference, there
+  kReferenceAbsolute,  ///< Σ w |e| of the reference, there
+  kProduct,            ///< Σ w f o of anomalies, f of the forecast and o of the truth, where both are known
+  kForecast,           ///< Σ w f²
+  kTruth               ///< Σ w o²
 };
-constexpr int kScoreSums = 9;
+constexpr int kScoreSums = 10;
 
 /// f64 [kScoreSums, b, regions, c]; 0 where nothing counts.
 /// @param weights  f64 [regions, points]; 0 outside of a region.

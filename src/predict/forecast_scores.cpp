@@ -68,6 +68,7 @@ void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std:
   put(absolute, of(ScoreSum::kAbsolute), weight);
   put(errors, of(ScoreSum::kErrors), weight);
   put(persistence, of(ScoreSum::kReferenceSquares), of(ScoreSum::kReferenceWeight));
+  put(persistence_absolute, of(ScoreSum::kReferenceAbsolute), of(ScoreSum::kReferenceWeight));
   put(correlation, of(ScoreSum::kProduct), std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth)));
 }
 
@@ -247,6 +248,7 @@ ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t r
   score.crps = means.crps.value();
   score.spread = std::sqrt(means.variance.value());
   score.spread_skill = spread_skill(score.spread, score.rmse, members_);
+  score.crps_skill = 1 - score.crps / means.persistence_absolute.value();
   return score;
 }
 

@@ -20,6 +20,7 @@ struct ForecastScore {
   double persistence_rmse = 0;
   double crps = 0, spread = 0;  ///< of several members
   double spread_skill = 0;      ///< as jigsaw::spread_skill()
+  double crps_skill = 0;        ///< 1 − CRPS/(MAE of persistence), which is the CRPS of one forecast
 };
 
 /// Variance by zonal wave number.
@@ -72,10 +73,11 @@ class ForecastScores {
     double value() const { return sum / count; }
   };
   struct Means {
-    Mean squares, absolute, errors, persistence, correlation, crps, variance;
-    static constexpr std::size_t kCount = 7;
+    Mean squares, absolute, errors, persistence, persistence_absolute, correlation, crps, variance;
+    static constexpr std::size_t kCount = 8;
     std::array<Mean*, kCount> each() {
-      return {&squares, &absolute, &errors, &persistence, &correlation, &crps, &variance};
+      return {&squares,     &absolute, &errors,  &persistence, &persistence_absolute,
+              &correlation, &crps,     &variance};
     }
     /// Of one sample.
     void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel);

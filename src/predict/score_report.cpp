@@ -34,6 +34,8 @@ constexpr std::array kMeasures = {
     Measure{"spread", "ensemble spread", &ForecastScore::spread, true, "spread"},
     Measure{"spread_skill", "ratio of ensemble spread to root mean square error",
             &ForecastScore::spread_skill, false, "ratio"},
+    Measure{"crps_skill", "skill of the continuous ranked probability score over persistence",
+            &ForecastScore::crps_skill, false, "skill"},
 };
 constexpr std::size_t kOfOne = 5;  // of a forecast that has no members
 

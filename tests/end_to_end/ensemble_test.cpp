@@ -186,11 +186,12 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
     const Truth truth(data(), variable);
     const std::vector<double> forecast = file.values(variable);
     for (std::size_t lead = 0; lead < kLeads; ++lead) {
-      double crps = 0, variance = 0, squares = 0;
+      double crps = 0, variance = 0, squares = 0, persistence = 0;
       std::vector<double> shares(kMembers + 1);
       for (std::size_t window = 0; window < kWindows; ++window) {
         const std::vector<double>& wanted =
             truth.at.at(std::llround(starts[window]) + 6 * (static_cast<std::int64_t>(lead) + 1));
+        const std::vector<double>& start = truth.at.at(std::llround(starts[window]));
         for (std::size_t i = 0; i < kPoints; ++i) {
           const double w = weights[i / kColumns] / static_cast<double>(kPoints * kWindows);
           std::vector<double> x;
@@ -205,11 +206,13 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
             for (const double b : x) crps -= w * std::abs(a - b) / (2.0 * kMembers * (kMembers - 1));
           }
           squares += w * (mean - wanted[i]) * (mean - wanted[i]);
+          persistence += w * std::abs(start[i] - wanted[i]);
           shares[static_cast<std::size_t>(
               std::ranges::count_if(x, [&](double member) { return member < wanted[i]; }))] += w;
         }
       }
       const Json& said = found.at("scores").at(variable).at("all");
+      EXPECT_NEAR(said.at("crps_skill").at(lead).get<double>(), 1 - crps / persistence, 1e-3) << variable;
       const Json& validated = lead == 0 ? valid.at("metrics") : valid.at("leads").at("12");
       for (std::size_t rank = 0; rank <= kMembers; ++rank) {
         const double share =

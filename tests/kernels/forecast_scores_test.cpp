@@ -182,6 +182,7 @@ Sums sums_at(const std::vector<std::vector<double>>& fields, const std::vector<d
     if (!fields[2].empty() && !std::isnan(fields[2][i])) {
       add(ScoreSum::kReferenceWeight, w);
       add(ScoreSum::kReferenceSquares, w * std::pow(fields[2][i] - truth, 2));
+      add(ScoreSum::kReferenceAbsolute, w * std::abs(fields[2][i] - truth));
     }
     if (fields[3].empty() || std::isnan(fields[3][i])) continue;
     const double f = fields[0][i] - fields[3][i], o = truth - fields[3][i];

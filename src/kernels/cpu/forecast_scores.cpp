@@ -65,6 +65,7 @@ class RowSums {
                   *const absolute = of(ScoreSum::kAbsolute), *const errors = of(ScoreSum::kErrors),
                   *const reference_weight = of(ScoreSum::kReferenceWeight),
                   *const reference_squares = of(ScoreSum::kReferenceSquares),
+                  *const reference_absolute = of(ScoreSum::kReferenceAbsolute),
                   *const product = of(ScoreSum::kProduct), *const of_forecast = of(ScoreSum::kForecast),
                   *const of_truth = of(ScoreSum::kTruth);
 #pragma GCC ivdep  // no array overlaps another
@@ -80,6 +81,7 @@ class RowSums {
         const bool there = counts && off == off;
         reference_weight[i] += there ? weight : 0.0;
         reference_squares[i] += there ? weight * off * off : 0.0;
+        reference_absolute[i] += there ? weight * std::abs(off) : 0.0;
       }
       if constexpr (kClimate) {
         const auto mean = static_cast<double>(climate[i]);

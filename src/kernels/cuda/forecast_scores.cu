@@ -106,6 +106,7 @@ struct ScoreTerms {
     if (off == off) {
       to(ScoreSum::kReferenceWeight, weight);
       to(ScoreSum::kReferenceSquares, weight * off * off);
+      to(ScoreSum::kReferenceAbsolute, weight * fabs(off));
     }
     if (mean != mean) return;
     const double f = part.forecast - mean, o = wanted - mean;

@@ -23,6 +23,7 @@ struct PointScore {
     if (const double off = reference - truth; !std::isnan(off)) {
       add(ScoreSum::kReferenceWeight, weight);
       add(ScoreSum::kReferenceSquares, weight * off * off);
+      add(ScoreSum::kReferenceAbsolute, weight * std::abs(off));
     }
     if (std::isnan(climate)) return;
     add(ScoreSum::kProduct, weight * (forecast - climate) * (truth - climate));
