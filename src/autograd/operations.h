@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,6 +17,21 @@ namespace jigsaw::inline autograd {
 /// @param units  letters that are cut at multiples only (heads).
 Variable contract(Tape& tape, std::string_view spec, const Variable& a, const Variable& b,
                   const Letters& units = {});
+
+/// A factor that nobody learns: a table of numbers that follow from their place (of a Fourier transform,
+/// say).
+struct FixedFactor {
+  std::string name;  ///< tells it from all others
+  Shape shape;
+  std::function<std::vector<double>(const Box&)> values;  ///< of a box of it, in row-major order
+};
+/// The contraction of x and a fixed factor, each rank making the part that it needs by itself, once. A
+/// bfloat16 x is taken as float32, as the factor is.
+///
+/// Rule: each letter cut alike in x and the output; Partial(sum) if the output lacks it; letters that the
+/// factor brings in are cut in the output, of an x that is whole. Nothing is sent for the factor.
+Variable contract_fixed(Tape& tape, std::string_view spec, const Variable& x,
+                        std::shared_ptr<const FixedFactor> factor);
 
 /// What pointwise() does to x: y = residual + dropout(activation(x + bias)).
 struct Pointwise {

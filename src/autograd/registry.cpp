@@ -13,6 +13,7 @@ const std::vector<RegisteredOperation>& all_operations() {
       {"batch_norm", batch_norm_cases},
       {"concatenate", concatenate_cases},
       {"contract", contract_cases},
+      {"contract_fixed", contract_fixed_cases},
       {"convolution", convolution_cases},
       {"cross_attention", cross_attention_cases},
       {"global_average", global_average_cases},

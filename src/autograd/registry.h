@@ -42,6 +42,7 @@ std::vector<ProofCase> attention_cases();
 std::vector<ProofCase> batch_norm_cases();
 std::vector<ProofCase> concatenate_cases();
 std::vector<ProofCase> contract_cases();
+std::vector<ProofCase> contract_fixed_cases();
 std::vector<ProofCase> convolution_cases();
 std::vector<ProofCase> cross_attention_cases();
 std::vector<ProofCase> global_average_cases();

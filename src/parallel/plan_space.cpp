@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::inline parallel {
@@ -16,6 +17,11 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
       homes_(trace.values.size()),
       always_cut_(trace.values.size()),
       largest_(trace.values.size()) {
+  for (const Trace::Node& node : trace.nodes) {
+    const auto is_parameter = [&](int v) { return value(v).role == Trace::Role::kParameter; };
+    require(!std::ranges::all_of(node.inputs, is_parameter),
+            "an operation on parameters alone has no sample for `data` to cut");
+  }
   count_reads();
   find_rules();
   find_homes();

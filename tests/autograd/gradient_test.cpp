@@ -2,6 +2,9 @@
 // meshes that cut each of its letters.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <memory>
+
 #include "autograd/field_operations.h"
 #include "autograd/gradient_case.h"
 #include "base/text.h"
@@ -90,6 +93,24 @@ TEST(Gradient, Multiply) {
                    [](Tape& tape, const Variables& inputs, const Variables&) {
                      return multiply(tape, "bhwc", inputs[0], inputs[1]);
                    }});
+}
+
+TEST(Gradient, ContractionWithAFixedFactor) {
+  const auto values = [](const Box& box) {
+    std::vector<double> result;
+    for (std::int64_t i = box.begin[0]; i < box.end(0); ++i) {
+      for (std::int64_t j = box.begin[1]; j < box.end(1); ++j) {
+        for (std::int64_t k = box.begin[2]; k < box.end(2); ++k)
+          result.push_back(std::sin(1.0 + static_cast<double>(i * i + 3 * j + 7 * k)));
+      }
+    }
+    return result;
+  };
+  const auto factor = std::make_shared<const FixedFactor>(FixedFactor{"test", {2, 3, 4}, values});
+  check_gradients(
+      {"contract_fixed", {{2, 5, 3, 2}}, {}, [factor](Tape& tape, const Variables& inputs, const Variables&) {
+         return contract_fixed(tape, "bhwc,rwm->brhmc", inputs[0], factor);
+       }});
 }
 
 TEST(Gradient, Activations) {
