@@ -112,8 +112,10 @@ std::function<ExitCode()> declare_init(const CommandOptions& command, const Invo
   command.add_option(
       "--member", options->member,
       "Of an ensemble: the number of the member that is taken, or all, each a series of samples");
-  command.add_option("--from", options->recipe, "The model: unet (any grid), vit, swin or weathermixer")
-      .one_of({"unet", "vit", "swin", "weathermixer"});
+  command
+      .add_option("--from", options->recipe,
+                  "The model: unet (any grid), vit, swin, weathermixer, or sfno (around the globe)")
+      .one_of({"unet", "vit", "swin", "weathermixer", "sfno"});
   command.add_option("--output", options->output, "The file to write; default first.json");
   return [options] { return run_init(*options); };
 }

@@ -257,7 +257,7 @@ part_steps() {
 part_shipped() {
   local name settings limit=40 bad=0 code line common=(--device "$device" --threads "$(nproc)")
   : > "$output/shipped.jsonl"
-  for name in demo era5_uk_mixer era5_uk_vit era5_uk_unet era5_uk_ensemble ct_denoise_unet3d era5_vit era5_swin era5_weathermixer_1b; do
+  for name in demo era5_uk_mixer era5_uk_vit era5_uk_unet era5_uk_ensemble ct_denoise_unet3d era5_vit era5_swin era5_sfno era5_weathermixer_1b; do
     settings=()
     if [[ $name == era5_[vsw]* ]]; then
       [[ ! -e $work/fake && $device == cuda ]] || continue

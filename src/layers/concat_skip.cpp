@@ -43,7 +43,8 @@ FieldShape joined_shape(const LayerSite& site, const FieldShape& made) {
                                 ", not ", made.to_string(), "; upsample as often as you pool"));
   }
   const Range noise = made.noise.size() > 0 ? Range{} : site.input.noise;  // or it would be of two ranges
-  return {space, site.input.channels + made.channels, joined_crossing(site.input, made), noise};
+  return {space, site.input.channels + made.channels, joined_crossing(site.input, made), noise,
+          site.input.rows};
 }
 
 Variable join_skip(Tape& tape, const Variable& skip, const Variable& made) {

@@ -49,6 +49,10 @@ void LayerSite::error(const std::string& name, const std::string& sentence) cons
   throw ConfigError(concat(key, ".", name, " ", sentence));
 }
 
+void Layer::keep_rows(const FieldShape& input) {
+  if (!output_.rows && output_.space == input.space) output_.rows = input.rows;
+}
+
 Variable add_residual(Tape& tape, const Variable& y, const Variable& residual) {
   if (!residual.defined()) return y;
   Pointwise sum;

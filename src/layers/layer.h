@@ -1,9 +1,11 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "autograd/operations.h"
+#include "layers/global_rows.h"
 #include "parallel/index_map.h"
 
 namespace jigsaw::inline layers {
@@ -16,6 +18,8 @@ struct FieldShape {
   PoleCrossing crossing = {};
   /// Which channels are the noise of an ensemble, as long as layers leave each where it is.
   Range noise = {};
+  /// Where its rows lie on the globe, as far as known.
+  std::optional<GlobalRows> rows = {};
 
   std::string to_string() const;
 };
@@ -54,7 +58,8 @@ class Layer {
  public:
   /// Channels of the result are scalars: what a layer has mixed or bent is a component of nothing, and no
   /// noise.
-  explicit Layer(const FieldShape& output) : Layer({output.space, output.channels}, {}) {}
+  explicit Layer(const FieldShape& output)
+      : Layer({output.space, output.channels, {}, {}, output.rows}, {}) {}
   /// For layers that keep channels apart and are linear.
   Layer(FieldShape output, PoleCrossing crossing) : output_(std::move(output)) {
     output_.crossing = std::move(crossing);
@@ -64,6 +69,8 @@ class Layer {
   Layer& operator=(const Layer&) = delete;
 
   const FieldShape& output() const { return output_; }
+  /// On the input's grid rows lie where those of the input do, unless the layer says itself where.
+  void keep_rows(const FieldShape& input);
   /// Units in which its input's and output's space is cut; empty where any cut will do.
   virtual std::vector<std::int64_t> input_units() const { return {}; }
   virtual std::vector<std::int64_t> output_units() const { return {}; }

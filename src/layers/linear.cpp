@@ -11,6 +11,8 @@ void declare(Keys<LinearOptions>& keys) {
       .range(1, kMostChannels)
       .doc("Channels of the result.");
   keys.add("bias", &LinearOptions::bias).doc("Whether a learned bias is added.");
+  keys.add("zero_start", &LinearOptions::zero_start)
+      .doc("Whether weight and bias start at zero, so that the untrained layer gives zeros.");
 }
 
 Letters hidden_units(char letter, std::int64_t size) {
@@ -20,7 +22,7 @@ Letters hidden_units(char letter, std::int64_t size) {
 
 Linear::Linear(const LayerSite& site, const LinearOptions& options)
     : Layer({site.input.space, options.features}), path_(site.path) {
-  const Initial initial = Initial::fan_in(site.input.channels);
+  const Initial initial = options.zero_start ? Initial::constant(0) : Initial::fan_in(site.input.channels);
   weight_ = site.weight("weight", {options.features, site.input.channels}, initial, 1);
   if (options.bias) bias_ = site.parameter("bias", {options.features}, initial);
 }

@@ -8,6 +8,7 @@ namespace jigsaw::inline layers {
 struct LinearOptions {
   std::int64_t features = 0;
   bool bias = true;
+  bool zero_start = false;
 };
 void declare(Keys<LinearOptions>& keys);
 
@@ -16,7 +17,7 @@ void declare(Keys<LinearOptions>& keys);
 /// anywhere, for then ranks have the same.
 Letters hidden_units(char letter, std::int64_t size);
 
-/// Parameters: weight [N, K], bias [N], both U(±1/√K).
+/// Parameters: weight [N, K], bias [N], both U(±1/√K), or zeros.
 class Linear : public Layer {
  public:
   Linear(const LayerSite& site, const LinearOptions& options);

@@ -37,11 +37,16 @@ void declare(Keys<TokenMixingOptions>& keys) {
 }
 
 ChannelMixing::ChannelMixing(const LayerSite& site, const ChannelMixingOptions& options)
-    : Layer(site.input),
-      dropout_(options.dropout),
-      fc1_(site.inner("fc1", site.input), {hidden_size(options.hidden_ratio, site.input.channels)}),
-      activation_(site.inner("activation", fc1_.output()), options.activation, fc1_.output().channels),
-      fc2_(site.inner("fc2", fc1_.output()), {site.input.channels}) {}
+    : ChannelMixing(site, {hidden_size(options.hidden_ratio, site.input.channels), site.input.channels},
+                    options.dropout, options.activation) {}
+
+ChannelMixing::ChannelMixing(const LayerSite& site, const ChannelSizes& sizes, double dropout,
+                             ActivationKind activation)
+    : Layer({site.input.space, sizes.features}),
+      dropout_(dropout),
+      fc1_(site.inner("fc1", site.input), {sizes.hidden}),
+      activation_(site.inner("activation", fc1_.output()), activation, sizes.hidden),
+      fc2_(site.inner("fc2", fc1_.output()), {sizes.features, true, sizes.zero_start}) {}
 
 Variable ChannelMixing::run(Tape& tape, const Variable& x, const Variable& residual) const {
   return fc2_.run(tape, fc1_.run(tape, x, activation_, dropout_), residual);

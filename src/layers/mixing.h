@@ -13,11 +13,19 @@ struct ChannelMixingOptions {
 };
 void declare(Keys<ChannelMixingOptions>& keys);
 
+/// Numbers at each point inside such a layer and behind it.
+struct ChannelSizes {
+  std::int64_t hidden = 0, features = 0;
+  bool zero_start = false;  ///< whether the last map starts at zero
+};
+
 /// Parameters, with hidden size T = round(hidden_ratio × C): fc1.weight [T, C], fc1.bias [T], fc2.weight [C,
 /// T], fc2.bias [C], each as torch.nn.Linear starts them; with "prelu" activation.slope [T].
 class ChannelMixing : public Layer {
  public:
   ChannelMixing(const LayerSite& site, const ChannelMixingOptions& options);
+  /// To another number of channels.
+  ChannelMixing(const LayerSite& site, const ChannelSizes& sizes, double dropout, ActivationKind activation);
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 
  private:

@@ -5,6 +5,7 @@
 #include "layers/concat_skip.h"
 #include "layers/limits.h"
 #include "layers/sequential.h"
+#include "layers/sfno.h"
 #include "layers/unet.h"
 #include "layers/vit.h"
 #include "layers/weathermixer.h"
@@ -14,7 +15,7 @@ namespace jigsaw::inline layers {
 namespace {
 
 /// Of repeats within repeats; of a mixer's blocks there are two for each of its depth.
-constexpr std::size_t kMostModelBlocks = 2 * static_cast<std::size_t>(kMostBlocks) + 2;
+constexpr std::size_t kMostModelBlocks = 2 * static_cast<std::size_t>(kMostBlocks) + 3;
 
 }  // namespace
 
@@ -80,7 +81,8 @@ FieldShape Model::input() const {
   return {description_.space,
           channels,
           description_.crossing,
-          {channels - description_.noise_channels, channels}};
+          {channels - description_.noise_channels, channels},
+          description_.rows};
 }
 
 FieldShape Model::shape_of(std::size_t value) const {
@@ -182,6 +184,8 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
     append_vit(*result, model.options<VitOptions>());
   } else if (model.type() == "swin") {
     append_swin(*result, model.options<SwinOptions>());
+  } else if (model.type() == "sfno") {
+    append_sfno(*result, model.options<SfnoOptions>());
   } else if (model.type() == "unet") {
     append_unet(*result, model.options<UNetOptions>());
   } else {
@@ -189,6 +193,10 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
   }
   result->finish();
   const FieldShape output = result->output();
+  if (output.rows && description.rows && *output.rows != *description.rows) {
+    throw ConfigError(concat("model ends on rows that are \"", name(*output.rows),
+                             "\", but those of the data are \"", name(*description.rows), "\""));
+  }
   if (!(output.space == description.space) || output.channels != description.output_channels) {
     throw ConfigError(concat("model gives ", output.to_string(), ", but the data's targets are ",
                              FieldShape{description.space, description.output_channels}.to_string()));

@@ -16,6 +16,8 @@ struct ModelDescription {
   std::vector<std::int64_t> time_channels = {};
   PoleCrossing crossing = {};       ///< of the input channels
   std::int64_t noise_channels = 0;  ///< the last of the input channels, see FieldShape::noise
+  std::optional<GlobalRows> rows =
+      {};  ///< where the rows of the data's grid lie on the globe, as far as known
 };
 
 /// A model: blocks one after the other, from the input fields [B, space…, input channels] to

@@ -24,6 +24,8 @@
 #include "layers/residual.h"
 #include "layers/rms_norm.h"
 #include "layers/sequential.h"
+#include "layers/sfno.h"
+#include "layers/spherical.h"
 #include "layers/time_embedding.h"
 #include "layers/transformer.h"
 #include "layers/unet.h"
@@ -168,6 +170,10 @@ Zoo& zoo() {
     the_zoo.add<PoolingLayer, AveragePoolOptions>("avg_pool", "The mean of each window.");
     the_zoo.add<GlobalAveragePool, GlobalAveragePoolOptions>("global_avg_pool", "The mean over space.");
     the_zoo.add<Upsample, UpsampleOptions>("upsample", "Another grid, by the nearest point or linearly.");
+    the_zoo.add<SphericalConvolution, SphericalConvolutionOptions>(
+        "spherical_conv", "A convolution on the sphere, by its harmonics.");
+    the_zoo.add<SphericalResample, SphericalResampleOptions>("spherical_resample",
+                                                             "Another global grid, by spherical harmonics.");
     the_zoo.add<Pad, PadOptions>("pad", "Points added at the ends of the spatial axes.");
     the_zoo.add<ConcatSkipOptions>(
         "concat_skip", "Sets the result of its layers behind their input, over channels.",
@@ -196,6 +202,7 @@ const TagRegistry& layer_types() {
 /// Grids grow from layer to layer, whatever bounds each key has.
 LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
   LayerPtr built = zoo().build(layer.type())(layer, site, description);
+  built->keep_rows(site.input);
   const FieldShape& made = built->output();
   if (made.space.count() > kMostElements / made.channels)
     throw ConfigError(concat(site.key, " makes ", made.to_string(), ", more than any machine holds"));
@@ -210,6 +217,8 @@ const TagRegistry& model_types() {
     registry.add<VitOptions>("vit", "Vision transformer over patches of the fields.");
     registry.add<SwinOptions>("swin", "Transformer with attention inside shifted windows.");
     registry.add<UNetOptions>("unet", "U-Net: convolutions on ever coarser grids and back, with skips.");
+    registry.add<SfnoOptions>(
+        "sfno", "Spherical Fourier neural operator: convolutions on the sphere by its harmonics.");
     registry.add<SequentialOptions>("sequential", "Any chain of layers.");
     return registry;
   }();

@@ -1,5 +1,7 @@
 #include "layers/transformer.h"
 
+#include <algorithm>
+
 #include "config/config.h"
 #include "layers/layer_norm.h"
 #include "layers/layer_scale.h"
@@ -78,9 +80,19 @@ LayerPtr windowed_half(const LayerSite& site, const TransformerBlockOptions& opt
                   std::make_unique<WindowedAttention>(site.inner("attention", site.input), windows));
 }
 
+LayerPtr spherical_half(const LayerSite& site, const TransformerBlockOptions& options,
+                        const SphericalConvolutionOptions& convolution) {
+  return pre_norm(site, "1", options,
+                  std::make_unique<SphericalConvolution>(site.inner("filter", site.input), convolution));
+}
+
 LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options) {
   const ChannelMixingOptions mlp{options.mlp_ratio, options.dropout, options.activation};
   return pre_norm(site, "2", options, std::make_unique<ChannelMixing>(site.inner("mlp", site.input), mlp));
+}
+
+double drop_path_at(double probability, std::int64_t block, std::int64_t depth) {
+  return probability * static_cast<double>(block) / static_cast<double>(std::max<std::int64_t>(depth - 1, 1));
 }
 
 LayerPtr transformer_block(const LayerSite& site, const TransformerBlockOptions& options) {

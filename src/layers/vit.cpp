@@ -1,7 +1,5 @@
 #include "layers/vit.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/layer_norm.h"
@@ -25,26 +23,11 @@ void declare_transformer(Keys<O>& keys) {
       .required()
       .range(1, kMostChannels)
       .doc("Number of attention heads; divides the width.");
-  keys.add("mlp_ratio", &O::mlp_ratio)
-      .above(0)
-      .at_most(kLargestRatio)
-      .doc("Hidden size of each MLP over the width.");
-  keys.add("dropout", &O::dropout)
-      .at_least(0)
-      .below(1)
-      .doc("Dropout probability behind the activation of each MLP.");
+  declare_halves(keys);
   keys.add("attention_dropout", &O::attention_dropout)
       .at_least(0)
       .below(1)
       .doc("Dropout probability of attention weights.");
-  keys.add("layer_scale", &O::layer_scale)
-      .at_least(0)
-      .doc("Start of a learned factor for each channel of either half of a block; 0: no such factor.");
-  keys.add("drop_path", &O::drop_path)
-      .at_least(0)
-      .below(1)
-      .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
-  declare_activation(keys, &O::activation, "to the hidden numbers of each MLP");
   declare_patch_kernel(keys);
   declare_patch_ends(keys);
 }
@@ -105,13 +88,6 @@ TransformerBlockOptions block_options(const Options& options) {
   return block;
 }
 
-/// From 0 at the first block to the configured probability at the last (Huang et al. 2016).
-template <typename Options>
-double drop_path_at(const Options& options, std::int64_t block) {
-  return options.drop_path * static_cast<double>(block) /
-         static_cast<double>(std::max<std::int64_t>(options.depth - 1, 1));
-}
-
 template <typename Options>
 LayerPtr decoder(const LayerSite& site, const Options& options, const ModelDescription& description) {
   std::vector<LayerPtr> layers;
@@ -134,7 +110,7 @@ void append_vit(Model& model, const VitOptions& options) {
   block.attention_dropout = options.attention_dropout;
   block.rotary = options.positions == VitPositions::kRotary;
   for (std::int64_t i = 0; i < options.depth; ++i) {
-    block.drop_path = drop_path_at(options, i);
+    block.drop_path = drop_path_at(options.drop_path, i, options.depth);
     // Halves are blocks of their own: planned, gathered and recomputed as one.
     const std::string path = concat("blocks.", i);
     model.append(path + ".attention", "model", [&](const LayerSite& site) {
@@ -153,7 +129,7 @@ void append_swin(Model& model, const SwinOptions& options) {
   WindowedAttentionOptions windows{
       options.heads, options.window, {}, options.circular, options.attention_dropout};
   for (std::int64_t i = 0; i < options.depth; ++i) {
-    block.drop_path = drop_path_at(options, i);
+    block.drop_path = drop_path_at(options.drop_path, i, options.depth);
     windows.shift.clear();
     const Shape grid = model.output().space;
     for (std::size_t axis = 0; axis < options.window.size(); ++axis) {

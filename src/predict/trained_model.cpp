@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
+#include "train/data_report.h"
 #include "train/model_parameters.h"
 
 namespace jigsaw::inline predict {
@@ -114,6 +115,8 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);
   description_ =
       concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
+  for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data().grid()))
+    log.warn(warning);
   log.info(concat("loaded ", description_, " (", human_bytes(bytes), " on rank 0) on the mesh ",
                   placed.description().dump()));
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "layers/spherical_harmonics.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/image_pairs.h"
@@ -249,13 +250,31 @@ std::string misfit(const EdgeUse& use, const Grid& grid) {
                                            : "do not end half a row before both poles");
 }
 
+/// What a model of spherical harmonics takes the grid for and it is not. (Where rows are others than it says,
+/// of those that it knows, it is not built.)
+std::vector<std::string> sphere_warnings(const Json& model, const Grid& grid) {
+  if (model.value("type", "") != "sfno") return {};
+  const auto warn = [&](std::size_t axis, const char* name, const std::string& why) {
+    const std::vector<double>& points = grid.axes[axis].coordinates;
+    return concat("model.type is \"sfno\", for fields around the globe, but the ", name, " of the data, ",
+                  number(points.front()), " to ", number(points.back()), ", ", why);
+  };
+  std::vector<std::string> warnings;
+  if (!grid.periodic) warnings.push_back(warn(1, "longitudes", "do not go round"));
+  if (!global_rows_of(grid.axes[0].coordinates)) {
+    warnings.push_back(warn(
+        0, "latitudes", concat("are taken as \"", model.value("latitudes", ""), "\", and do not lie so")));
+  }
+  return warnings;
+}
+
 }  // namespace
 
 std::vector<std::string> edge_warnings(const Json& model, const Grid& grid) {
   if (!grid.geographic) return {};
   std::vector<EdgeUse> found;
   collect_edges(model, "model", found);
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = sphere_warnings(model, grid);
   for (const EdgeUse& use : found) {
     const std::string why = misfit(use, grid);
     if (why.empty()) continue;

@@ -22,7 +22,8 @@ DataReport report_data(const Configuration& configuration, SampleSource& data);
 
 /// Of keys by which a model reads beyond the ends of a geographic grid (padding_mode, circular): those that
 /// go round a circle which the grid does not close, or across poles which its rows do not reach in that way.
-/// One for each, with the first place in the configuration that has it; none of other grids.
+/// One for each, with the first place in the configuration that has it; none of other grids. And of a model
+/// of spherical harmonics, whose rows are others than it says, or do not go round.
 ///
 /// @param model  its section, as it is written out.
 std::vector<std::string> edge_warnings(const Json& model, const Grid& grid);

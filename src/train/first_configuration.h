@@ -14,7 +14,7 @@ struct FirstOptions {
   std::optional<Task> task;          ///< nothing: forecasts where variables have times, else denoising
   bool segment = false;              ///< of kMap: targets must be labels
   MemberChoice member;               ///< of an ensemble of forecasts
-  std::string model = "unet";        ///< "unet", "vit", "swin" or "weathermixer"
+  std::string model = "unet";        ///< "unet", "vit", "swin", "weathermixer" or "sfno"
   std::string name = "first";        ///< of the run
   std::string folder = ".";          ///< of the configuration, from which the files in it are named
 };

@@ -146,7 +146,7 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   data.add("valid", period_text(valid, calendar), "begins where no window of training reaches");
   const std::string title = concat(lead, "-hour forecasts on a grid of ", space, " points from ",
                                    counted(std::ssize(paths), "file"), ".");
-  return {whole_text(options, title, data, space, edges_of(files.grid()), channels,
+  return {whole_text(options, title, data, space, globe_keys(files.grid()), channels,
                      R"({"type": "mse", "area_weighted": true})"),
           std::move(notices)};
 }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "config/json.h"
 #include "files/glob.h"
+#include "layers/spherical_harmonics.h"
 
 namespace jigsaw::inline train {
 
@@ -60,9 +62,23 @@ int levels_of(const Shape& space) {
   return levels;
 }
 
-/// @param edges  of a global grid, by dim; empty for others
-std::string model_text(const FirstOptions& options, const Shape& space,
-                       const std::vector<std::string>& edges) {
+/// The keys of a model of spherical harmonics.
+void add_sphere(Section& model, const Shape& space, const GlobeKeys& globe) {
+  if (globe.latitudes.empty()) {
+    throw ConfigError(
+        "--from sfno is for grids around the globe, with rows from pole to pole; use unet, vit, swin or "
+        "weathermixer");
+  }
+  model.add("latitudes", quoted(globe.latitudes), "how rows lie from pole to pole");
+  model.add("embed_dim", "64");
+  model.add("depth", "4");
+  constexpr std::int64_t kFew = 16;
+  const bool coarser = std::min(space[0], space[1]) >= kFew;
+  model.add("scale", coarser ? "2" : "1", "blocks work on a grid of so many times fewer rows and columns");
+  model.add("zero_decoder", "true", "the untrained model changes nothing");
+}
+
+std::string model_text(const FirstOptions& options, const Shape& space, const GlobeKeys& globe) {
   Section model;
   model.add("type", quoted(options.model));
   if (options.model == "unet") {
@@ -70,8 +86,14 @@ std::string model_text(const FirstOptions& options, const Shape& space,
     model.add("levels", concat(levels_of(space)));
     model.add("norm_groups", "4");
     model.add("zero_head", "true", "the untrained model changes nothing");
-    if (!edges.empty())
-      model.add("padding_mode", quoted_list(edges), "what convolutions read beyond the rows and the columns");
+    if (!globe.padding_mode.empty()) {
+      model.add("padding_mode", quoted_list(globe.padding_mode),
+                "what convolutions read beyond the rows and the columns");
+    }
+    return model.text(1);
+  }
+  if (options.model == "sfno") {
+    add_sphere(model, space, globe);
     return model.text(1);
   }
   const std::int64_t most = space.count() > 100'000 ? 8 : 7;
@@ -156,19 +178,19 @@ std::vector<std::string> names_of(const FirstOptions& options, const std::vector
   return names;
 }
 
-std::vector<std::string> edges_of(const Grid& grid) {
+GlobeKeys globe_keys(const Grid& grid) {
   if (!grid.periodic) return {};
   const bool halves = grid.shape()[1] % (std::int64_t{1} << levels_of(grid.shape())) == 0;
   const bool crosses = grid.north == grid.south && halves;
   const char* rows = crosses && grid.north == PoleKind::kPoint         ? "pole_point"
                      : crosses && grid.north == PoleKind::kCellCentred ? "pole_cell"
                                                                        : "replicate";
-  return {rows, "circular"};
+  const std::optional<GlobalRows> sphere = global_rows_of(grid.axes[0].coordinates);
+  return {{rows, "circular"}, sphere ? name(*sphere) : ""};
 }
 
 std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
-                       const Shape& space, const std::vector<std::string>& edges, double channels,
-                       const std::string& loss) {
+                       const Shape& space, const GlobeKeys& globe, double channels, const std::string& loss) {
   const double bytes = static_cast<double>(space.count()) * channels * 4;
   const int batch = bytes > 5e7 ? 1 : bytes > 5e6 ? 2 : 8;
   std::string text =
@@ -178,7 +200,7 @@ std::string whole_text(const FirstOptions& options, const std::string& title, co
       "  // how ranks cut model and samples: auto is the fastest way that fits, on as many as are started\n";
   text += "  \"mesh\": \"auto\",\n";
   text += concat("  \"data\": ", data.text(1), ",\n");
-  text += concat("  \"model\": ", model_text(options, space, edges), ",\n");
+  text += concat("  \"model\": ", model_text(options, space, globe), ",\n");
   text += concat("  \"loss\": ", loss, ",\n");
   text += R"(  "optimizer": {"learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0},
   "schedule": {"type": "cosine", "warmup_steps": 50},

@@ -30,18 +30,21 @@ class Section {
 std::vector<std::string> names_of(const FirstOptions& options, const std::vector<std::string>& patterns,
                                   const std::vector<std::string>& files);
 
-/// What convolutions read beyond the ends of a global grid, by dim, as the key padding_mode takes it; empty
-/// for other grids.
-std::vector<std::string> edges_of(const Grid& grid);
+/// What a model must know of a grid around the globe.
+struct GlobeKeys {
+  std::vector<std::string>
+      padding_mode;       ///< what convolutions read beyond its ends, by dim; empty for other grids
+  std::string latitudes;  ///< the rows of spherical harmonics; "" where they are others
+};
+GlobeKeys globe_keys(const Grid& grid);
 
 /// The whole text.
 /// @param title     a first line for people.
 /// @param space     extents of a sample.
-/// @param edges     of edges_of().
+/// @param globe     of globe_keys(); empty for images.
 /// @param channels  of a sample's inputs.
-/// @throws ConfigError  for a model whose patches do not fit.
+/// @throws ConfigError  for a model whose patches do not fit, or which is for other grids.
 std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
-                       const Shape& space, const std::vector<std::string>& edges, double channels,
-                       const std::string& loss);
+                       const Shape& space, const GlobeKeys& globe, double channels, const std::string& loss);
 
 }  // namespace jigsaw::inline train

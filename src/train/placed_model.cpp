@@ -35,8 +35,15 @@ ModelDescription describe(const SampleSource& data, std::int64_t outputs, const 
     crossing.factor.resize(inputs, 1);
     crossing.offset.resize(inputs, 0);
   }
-  return {data.grid().shape(), static_cast<std::int64_t>(inputs), outputs, time_channels(channels),
-          std::move(crossing), ensemble.noise_channels()};
+  const Grid& grid = data.grid();
+  const bool global = grid.geographic && grid.periodic;
+  return {grid.shape(),
+          static_cast<std::int64_t>(inputs),
+          outputs,
+          time_channels(channels),
+          std::move(crossing),
+          ensemble.noise_channels(),
+          global ? global_rows_of(grid.axes[0].coordinates) : std::nullopt};
 }
 
 /// @throws ConfigError  also where it has nothing to train.

@@ -21,12 +21,13 @@ using namespace std::string_literals;
 
 TEST_F(InitTest, WritesForecastsThatRun) {
   expect_ok(run(1, "sample-data --output " + quoted(folder_ / "data")));
-  for (const char* recipe : {"unet", "vit", "swin", "weathermixer"}) {
+  for (const char* recipe : {"unet", "vit", "swin", "weathermixer", "sfno"}) {
     SCOPED_TRACE(recipe);
     expect_runs("--data " + quoted(folder_ / "data/*.nc") + " --from " + recipe, "0.05");
     const bool pads = text().find(R"("padding_mode": ["replicate", "circular"])") != std::string::npos;
     EXPECT_EQ(pads, recipe == "unet"s) << text();
     // 37 × 72 points: 37 are prime, and patches of them padded.
+    if (recipe == "sfno"s) expect_text({R"("latitudes": "pole_point")"});
     if (recipe == "swin"s) expect_text({R"("patch": [5, 6])", R"("window": [8, 6])"});
   }
   expect_text(

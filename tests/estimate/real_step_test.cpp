@@ -102,6 +102,7 @@ TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
   const char* const mixer = R"({"type": "weathermixer", "patch": [4, 3], "embed_dim": 256, "depth": 1})";
   const char* const swin =
       R"({"type": "swin", "patch": [4, 3], "window": [5, 4], "embed_dim": 16, "depth": 2, "heads": 4})";
+  const char* const sfno = R"({"type": "sfno", "embed_dim": 12, "depth": 2, "scale": 2})";
   const std::vector<Case> cases = {
       {fields, unet, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})"},
       {fields, unet, 2, R"({"mesh": {"data": 2}, "zero": "parameters", "train": {"batch_size": 2}})"},
@@ -109,6 +110,7 @@ TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
       {fields, vit, 2, R"({"mesh": {"tensor": 2}, "train": {"batch_size": 1, "recompute": "block"}})"},
       {fields, swin, 4,
        R"({"mesh": {"data": 2, "domain": [2, 1]}, "zero": "optimizer", "train": {"batch_size": 2}})"},
+      {fields, sfno, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})"},
       {volume, unet, 4, R"({"mesh": {"domain": [2, 1, 2]}, "train": {"batch_size": 1}})"},
       {fields, unet, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})", 2},
       {fields, mixer, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})", 2},

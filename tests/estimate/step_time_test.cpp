@@ -77,6 +77,7 @@ TEST(StepTime, IsThatOfAllRanksOnTheVirtualClock) {
   const char* const mixer = R"({"type": "weathermixer", "patch": [4, 6], "embed_dim": 64, "depth": 2})";
   const char* const vit = R"({"type": "vit", "patch": [4, 6], "embed_dim": 64, "depth": 2, "heads": 4})";
   const char* const unet = R"({"type": "unet", "widths": [16, 32], "norm_groups": 4})";
+  const char* const sfno = R"({"type": "sfno", "embed_dim": 32, "depth": 2, "scale": 2})";
   const std::vector<Case> cases = {
       {mixer, 2, R"({"mesh": {"domain": [2, 1]}})"},
       {mixer, 2, R"({"mesh": {"tensor": 2}})"},
@@ -86,6 +87,7 @@ TEST(StepTime, IsThatOfAllRanksOnTheVirtualClock) {
       {vit, 4, R"({"mesh": {"domain": [2, 2]}})"},
       {vit, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"recompute": "block"}})"},
       {vit, 8, R"({"mesh": {"data": 2, "tensor": 4}, "zero": "parameters"})"},
+      {sfno, 4, R"({"mesh": {"domain": [2, 2]}})"},
       {unet, 2, R"({"mesh": {"domain": [1, 2]}})"},
       {unet, 4, R"({"mesh": {"domain": [4, 1]}})"},
       {unet, 4, R"({"mesh": {"data": 2, "domain": [2, 1]}, "train": {"recompute": "block"}})"},

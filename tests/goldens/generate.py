@@ -14,6 +14,7 @@ import pathlib
 
 import h5py
 import numpy as np
+import scipy.special
 import torch
 import torch.nn.functional as F
 
@@ -1252,6 +1253,132 @@ def write_rollouts(folder):
                 print("rollouts.h5", predict, leads, "loss", loss.item(), "norm", norm.item())
 
 
+# ---------------------------------------------------------------- spherical.h5 and sfno.h5: fields around the globe
+
+
+def global_rows(rows, count):
+    """Sines of latitude from the north, and weights of an integral over them."""
+    if rows == "gauss":
+        nodes, weights = np.polynomial.legendre.leggauss(count)
+        return nodes[::-1], weights[::-1]
+    first, last = (0.0, count - 1.0) if rows == "pole_point" else (0.5, count)
+    nodes = np.cos(np.pi * (np.arange(count) + first) / last)
+    # The weights that integrate all polynomials of so many points.
+    integrals = np.zeros(count)
+    integrals[0] = 2
+    return nodes, np.linalg.solve(np.polynomial.legendre.legvander(nodes, count - 1).T, integrals)
+
+
+def harmonics(rows, count, degrees):
+    """[m, l, row]: associated Legendre functions of which the mean square over the sphere is 1."""
+    nodes, weights = global_rows(rows, count)
+    values = np.zeros((degrees, degrees, count))
+    for m in range(degrees):
+        for l in range(m, degrees):
+            norm = math.sqrt((2 * l + 1) * math.factorial(l - m) / math.factorial(l + m))
+            values[m, l] = norm * scipy.special.lpmv(m, l, nodes)
+    return torch.from_numpy(values), torch.from_numpy(np.ascontiguousarray(weights))
+
+
+def analysis(x, rows, degrees):
+    """[B, H, W, C] to complex [B, m, l, C]."""
+    values, weights = harmonics(rows, x.shape[1], degrees)
+    orders = torch.fft.rfft(x, dim=2, norm="forward")[:, :, :degrees]
+    return torch.einsum("bhmc,mlh->bmlc", orders, (values * weights / 2).to(orders.dtype))
+
+
+def synthesis(a, rows, size):
+    values, _ = harmonics(rows, size[0], a.shape[2])
+    orders = torch.einsum("bmlc,mlh->bhmc", a, values.to(a.dtype))
+    return torch.fft.irfft(orders, n=size[1], dim=2, norm="forward")
+
+
+def spherical_conv(x, p, latitudes, degrees):
+    weight = torch.view_as_complex(p["weight"].movedim(2, -1).contiguous())
+    a = torch.einsum("bmlc,lcn->bmln", analysis(x, latitudes, degrees), weight)
+    return synthesis(a, latitudes, x.shape[1:3]) + p["bias"]
+
+
+def spherical_resample(x, p, latitudes, to_latitudes, size, degrees):
+    return synthesis(analysis(x, latitudes, degrees), to_latitudes, size)
+
+
+def spherical_parameters(degrees, channels, features):
+    return {"weight": randn(degrees, channels, 2, features, scale=0.5), "bias": randn(features, scale=0.2)}
+
+
+def write_spherical(folder):
+    with create(folder, "spherical.h5") as file:
+        for latitudes, grid, degrees in (
+            ("pole_point", (7, 12), 4),
+            ("pole_cell", (6, 9), 3),
+            ("gauss", (5, 10), 5),
+        ):
+            layer_case(
+                file,
+                f"spherical_conv_{latitudes}",
+                spherical_conv,
+                randn(2, *grid, 3),
+                spherical_parameters(degrees, 3, 4),
+                latitudes=latitudes,
+                degrees=degrees,
+            )
+        layer_case(
+            file,
+            "spherical_resample",
+            spherical_resample,
+            randn(2, 9, 16, 3),
+            {},
+            latitudes="pole_point",
+            to_latitudes="gauss",
+            size=(5, 8),
+            degrees=4,
+        )
+
+
+SFNO = {
+    "batch": 3,
+    "grid": (9, 16),
+    "input_channels": 5,
+    "output_channels": 2,
+    "embed_dim": 6,
+    "depth": 2,
+    "mlp_ratio": 2.0,
+    "scale": 2,
+}
+INNER, DEGREES = (5, 8), 4  # of such a scale
+
+
+def sfno_parameters():
+    width, inputs, outputs = SFNO["embed_dim"], SFNO["input_channels"], SFNO["output_channels"]
+    parameters = prefixed("encoder.fc1", linear_parameters(width, inputs))
+    parameters |= prefixed("encoder.fc2", linear_parameters(width, width))
+    parameters["position"] = randn(*INNER, width, scale=0.2)
+    for i in range(SFNO["depth"]):
+        parameters |= prefixed(f"blocks.{i}.norm1", norm_parameters(width))
+        parameters |= prefixed(f"blocks.{i}.filter", spherical_parameters(DEGREES, width, width))
+        parameters |= prefixed(f"blocks.{i}.norm2", norm_parameters(width))
+        parameters |= prefixed(f"blocks.{i}.mlp", mlp_parameters(width, round(SFNO["mlp_ratio"] * width)))
+    parameters |= prefixed("norm", norm_parameters(width))
+    parameters |= prefixed("decoder.fc1", linear_parameters(width, inputs + width))
+    return parameters | prefixed("decoder.fc2", linear_parameters(outputs, width))
+
+
+def sfno(x, p):
+    y = spherical_resample(mlp(x, below(p, "encoder")), None, "pole_point", "gauss", INNER, DEGREES)
+    y = y + p["position"]
+    for i in range(SFNO["depth"]):
+        block = below(p, f"blocks.{i}")
+        y = y + spherical_conv(layer_norm(y, below(block, "norm1")), below(block, "filter"), "gauss", DEGREES)
+        y = y + mlp(layer_norm(y, below(block, "norm2")), below(block, "mlp"))
+    y = spherical_resample(layer_norm(y, below(p, "norm")), None, "gauss", "pole_point", SFNO["grid"], DEGREES)
+    return mlp(torch.cat([x, y], -1), below(p, "decoder"))
+
+
+def write_sfno(folder):
+    write_training(folder, "sfno.h5", sfno, SFNO, sfno_parameters(), {})
+
+
 # ---------------------------------------------------------------- command line
 
 FILES = {
@@ -1272,6 +1399,8 @@ FILES = {
     "vit": write_vit,
     "embeddings": write_embeddings,
     "rollouts": write_rollouts,
+    "spherical": write_spherical,
+    "sfno": write_sfno,
 }
 
 

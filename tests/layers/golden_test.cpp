@@ -186,6 +186,15 @@ Json vit(const GoldenFile& file) {
           {"mlp_ratio", number(file, "mlp_ratio")}};
 }
 
+Json sfno(const GoldenFile& file) {
+  return {{"type", "sfno"},
+          {"embed_dim", integers(file, "embed_dim")[0]},
+          {"depth", integers(file, "depth")[0]},
+          {"scale", integers(file, "scale")[0]},
+          {"mlp_ratio", number(file, "mlp_ratio")},
+          {"positions", true}};
+}
+
 TrainingRun golden_run(const GoldenFile& file, const Json& model) {
   TrainingRun run{.model = model, .space = Shape(integers(file, "grid"))};
   run.samples = integers(file, "batch")[0];
@@ -249,6 +258,10 @@ TEST(GoldenMixer, WithTheOutputMap) {
 
 TEST(GoldenVit, TrainsAsTorch) {
   check_network("vit.h5", vit);
+}
+
+TEST(GoldenSfno, TrainsAsTorch) {
+  check_network("sfno.h5", sfno);
 }
 
 // ---- before any training

@@ -100,6 +100,28 @@ TEST(MeshEquality, SwinInFloat64) {
   }
 }
 
+/// On the data's own grid, and on a coarser one; with and without what may stand in front and behind.
+TEST(MeshEquality, SfnoInFloat64) {
+  const Json plain = {{"type", "sfno"}, {"embed_dim", 6}, {"depth", 2}, {"latitudes", "pole_cell"}};
+  Json full = plain;
+  full.update({{"latitudes", "pole_point"},
+               {"scale", 2},
+               {"positions", true},
+               {"time_embedding", true},
+               {"dropout", 0.1},
+               {"drop_path", 0.4},
+               {"layer_scale", 0.5},
+               {"activation", "prelu"}});
+  Json bare = plain;
+  bare.update({{"latitudes", "gauss"}, {"final_norm", false}, {"input_skip", false}, {"degrees", 3}});
+  for (const Json& model : {plain, full, bare}) {
+    TrainingRun run{.model = model, .space = {9, 14}};
+    run.time_channels = {1, 4};
+    run.samples = 2;
+    compare_meshes(run, kMeshes, 1e-11);
+  }
+}
+
 TEST(MeshEquality, VitIsASequenceOfItsLayers) {
   const Json layers = {
       {{"type", "patch_embed"}, {"patch", {3, 7}}, {"embed_dim", 12}},

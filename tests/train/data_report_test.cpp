@@ -101,5 +101,22 @@ TEST(EdgeWarnings, SayWhatTheGridDoesNotHave) {
             "model.layers[0].padding_mode is \"circular\" along latitude");
 }
 
+TEST(EdgeWarnings, SayWhatASphereDoesNotHave) {
+  const Grid points = make_geographic_grid(range(-90, 30, 7), range(0, 60, 6)),
+             area = make_geographic_grid(range(60, -10, 4), range(0, 10, 6)),
+             without_south = make_geographic_grid(range(90, -30, 6), range(0, 60, 6));
+  const Json sfno = {{"type", "sfno"}, {"latitudes", "pole_cell"}};
+  EXPECT_EQ(edge_warnings(sfno, points), Lines());
+  EXPECT_EQ(edge_warnings(sfno, make_geographic_grid({59.444, 19.876, -19.876, -59.444}, range(0, 60, 6))),
+            Lines());
+  const std::string begin = "model.type is \"sfno\", for fields around the globe, but the ";
+  EXPECT_EQ(edge_warnings(sfno, without_south),
+            Lines{begin + "latitudes of the data, 90 to -60, are taken as \"pole_cell\", and do not lie so"});
+  EXPECT_EQ(
+      edge_warnings(sfno, area),
+      (Lines{begin + "longitudes of the data, 0 to 50, do not go round",
+             begin + "latitudes of the data, 60 to 30, are taken as \"pole_cell\", and do not lie so"}));
+}
+
 }  // namespace data_report_test
 }  // namespace jigsaw

@@ -91,6 +91,16 @@ TEST(ProductionConfiguration, Swin) {
   step_without_data(production, expected);
 }
 
+TEST(ProductionConfiguration, Sfno) {
+  const Production production("era5_sfno.json");
+  const std::int64_t c = 384, degrees = 240, in = production.description.input_channels, out = 69;
+  const std::int64_t block = 4 * c + (2 * degrees * c * c + c) + (4 * c * c + 3 * c);
+  const std::int64_t expected =
+      (in * c + c + c * c + c) + 8 * block + 2 * c + ((in + c) * c + c + c * out + out);
+  EXPECT_EQ(production.parameters(), expected);
+  step_without_data(production, expected);
+}
+
 TEST(ProductionConfiguration, WeatherMixer) {
   const Production production("era5_weathermixer_1b.json");
   const std::int64_t c = 4320, points = 60, tokens = 721 * 24, hidden = 8652;
@@ -135,7 +145,8 @@ double looked_at(const Production& production, const Sizes& sizes) {
 /// benchmarks/plan measures seconds, on all meshes.
 TEST(ProductionConfiguration, PlansAreMadeForAThousandRanks) {
   constexpr double kMost = 4e6;
-  for (const char* name : {"era5_weathermixer_1b.json", "era5_vit.json", "era5_swin.json"}) {
+  for (const char* name :
+       {"era5_weathermixer_1b.json", "era5_vit.json", "era5_swin.json", "era5_sfno.json"}) {
     for (const Sizes& sizes : {Sizes{1, {16, 16}, 4}, {8, {2, 8}, 8}, {2, {16, 16}, 2}, {2, {2, 128}, 2}}) {
       const double ways = looked_at(Production(name), sizes);
       std::printf("%s on data %d, domain %d x %d, tensor %d: %.2f million ways looked at\n", name, sizes.data,

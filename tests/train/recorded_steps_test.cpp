@@ -47,6 +47,7 @@ const Json kMixer = {{"type", "weathermixer"}, {"patch", {2, 2}},  {"embed_dim",
            // Heads that cuDNN takes, which is not so of the former's.
     kPlainVit = {{"type", "vit"}, {"patch", {2, 2}}, {"embed_dim", 32}, {"depth", 1}, {"heads", 2}},
            kUnet = {{"type", "unet"}, {"widths", {4, 6}}, {"norm_groups", 2}},
+           kSfno = {{"type", "sfno"}, {"embed_dim", 6}, {"depth", 1}, {"scale", 2}},
            kBatchNorm = {{"type", "sequential"},
                          {"layers",
                           {{{"type", "linear"}, {"features", 3}},
@@ -173,7 +174,8 @@ TEST_F(RecordedStepsTest, OneDeviceGivesTheSameBits) {
        {Case{"mixer", 1, kMixer, {"train.accumulate=2"}}, Case{"vit", 1, kVit, {"train.precision=bf16"}},
         Case{"plain vit", 1, kPlainVit, {"train.precision=bf16"}},
         Case{"unet", 1, kUnet, {"optimizer.type=sgd", "train.recompute=block"}},
-        Case{"unet in bf16", 1, kUnet, {"train.precision=bf16"}}, Case{"batch_norm", 1, kBatchNorm, {}},
+        Case{"unet in bf16", 1, kUnet, {"train.precision=bf16"}},
+        Case{"sfno in bf16", 1, kSfno, {"train.precision=bf16"}}, Case{"batch_norm", 1, kBatchNorm, {}},
         // A replayed step draws noise of its own.
         Case{"members",
              1,

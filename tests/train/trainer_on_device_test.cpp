@@ -55,7 +55,8 @@ std::vector<Case> cases() {
   const Json mixer = {{"type", "weathermixer"}, {"patch", {2, 2}},   {"embed_dim", 8},    {"depth", 2},
                       {"dropout", 0.1},         {"positions", true}, {"final_norm", true}},
              vit = {{"type", "vit"}, {"patch", {2, 2}}, {"embed_dim", 8}, {"depth", 1}, {"heads", 2}},
-             unet = {{"type", "unet"}, {"widths", {4, 6}}, {"norm_groups", 2}};
+             unet = {{"type", "unet"}, {"widths", {4, 6}}, {"norm_groups", 2}},
+             sfno = {{"type", "sfno"}, {"embed_dim", 6}, {"depth", 2}, {"scale", 2}};
   return {
       {"mixer", 1, mixer, {"train.accumulate=2"}},
       {"mixer_on_domain", 2, mixer, {R"(mesh={"domain": [2, 1]})", "train.recompute=block"}},
@@ -67,6 +68,7 @@ std::vector<Case> cases() {
        mixer,
        {R"(mesh={"data": 2})", R"(ensemble={"members": 3, "local_noise": 1, "global_noise": 2})",
         "loss.type=crps", "train.batch_size=1", "train.rollout=2"}},
+      {"sfno_on_domain", 2, sfno, {R"(mesh={"domain": [2, 1]})", "train.recompute=block"}},
       {"unet_on_domain", 2, unet, {R"(mesh={"domain": [1, 2]})", "optimizer.type=sgd"}},
   };
 }

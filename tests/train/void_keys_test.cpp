@@ -335,6 +335,9 @@ std::set<std::string> keys_of_layers() {
       {"model swin",
        "patch embed_dim depth heads mlp_ratio dropout attention_dropout layer_scale drop_path activation "
        "patch_kernel time_embedding final_norm zero_decoder window circular"},
+      {"model sfno",
+       "embed_dim depth latitudes scale degrees mlp_ratio dropout layer_scale drop_path activation positions "
+       "time_embedding final_norm input_skip zero_decoder"},
       {"model unet", "base_width levels widths kernel norm_groups down up zero_head activation"},
       {"model sequential", "layers"},
       {"layer layer_norm", "eps activation"},
@@ -343,7 +346,7 @@ std::set<std::string> keys_of_layers() {
       {"layer instance_norm", "eps activation"},
       {"layer batch_norm", "eps momentum activation"},
       {"layer layer_scale", "initial"},
-      {"layer linear", "features bias"},
+      {"layer linear", "features bias zero_start"},
       {"layer dropout", "probability"},
       {"layer drop_path", "probability"},
       {"layer channel_mixing", "hidden_ratio dropout activation"},
@@ -363,6 +366,8 @@ std::set<std::string> keys_of_layers() {
       {"layer max_pool", "kernel stride padding ceil_mode dilation"},
       {"layer avg_pool", "kernel stride padding ceil_mode"},
       {"layer upsample", "scale size mode"},
+      {"layer spherical_conv", "latitudes degrees features bias"},
+      {"layer spherical_resample", "size latitudes to_latitudes degrees"},
       {"layer pad", "low high"},
       {"layer concat_skip", "layers"},
       {"layer residual", "layers"},
