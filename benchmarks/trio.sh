@@ -4,14 +4,14 @@
 # looked for in /usr/bin/python3 (Debian's python3-torch, with libopenblas0-openmp), or in $PYTHON; without it only our own
 # line is printed.
 #
-#   benchmarks/trio.sh MODEL [BUILD_FOLDER]   (mixer or vit; default build/release; needs its target trio_step)
+#   benchmarks/trio.sh MODEL [BUILD_FOLDER]   (mixer, vit or sfno; default build/release; needs its target trio_step)
 #
 # ROUNDS: runs of seven steps of each, 3 unless set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=benchmarks/peer/beside_torch.sh
 source benchmarks/peer/beside_torch.sh
-model=${1:?say which model: mixer or vit}
+model=${1:?say which model: mixer, vit or sfno}
 build=${2-build/release}
 rounds=${ROUNDS-3}
 ours() { OMP_NUM_THREADS=2 "$build/benchmarks/trio_step" "$model" "$@"; }

@@ -1,9 +1,10 @@
 // One training step of a model of the benchmark trio: 69 channels on 180 × 360 points, patch 4 × 4, width
 // 384, depth 6, float32 AdamW; the mixer with token hidden 1,024 and channel hidden 1,536, the ViT
-// with 6 heads and ratio 4. Prints one JSON line. benchmarks/trio.sh runs it beside PyTorch's
-// (peer/torch_trio.py), so that the ratio is of one machine at one time. The third, the U-Net, is unet_step.
+// with 6 heads and ratio 4. Beside them an SFNO of width 128, depth 4 and ratio 2 on 90 × 180 points. Prints
+// one JSON line. benchmarks/trio.sh runs it beside PyTorch's (peer/torch_trio.py), so that the ratio is of
+// one machine at one time. The third, the U-Net, is unet_step.
 //
-//   [mpirun -n N] trio_step mixer|vit [--steps N] [--threads T] [--recompute] [--samples B] [--data N]
+//   [mpirun -n N] trio_step mixer|vit|sfno [--steps N] [--threads T] [--recompute] [--samples B] [--data N]
 //   [--domain N] [--tensor N]
 //
 // The batch is global; with several ranks, data × domain × tensor of them, time and memory are the largest of
@@ -18,6 +19,7 @@
 #include "benchmark_model.h"
 #include "comm/mpi/mpi_session.h"
 #include "kernels/flush_to_zero.h"
+#include "layers/sfno.h"
 #include "layers/vit.h"
 #include "layers/weathermixer.h"
 #include "train/summary.h"
@@ -40,6 +42,10 @@ void append_transformer(Model& model) {
   append_vit(model, {.patch = {4, 4}, .embed_dim = 384, .depth = 6, .heads = 6});
 }
 
+void append_spherical(Model& model) {
+  append_sfno(model, {.embed_dim = 128, .depth = 4, .scale = 2, .latitudes = GlobalRows::kPoleCell});
+}
+
 struct Options {
   int steps = 5, threads = 2, samples = 1, data = 1, domain = 1, tensor = 1;
   bool recompute = false;
@@ -52,7 +58,10 @@ void run(MpiSession& session, const std::string& name, const Options& options) {
   const std::unique_ptr<Communicator> world = session.world(context);
   Mesh mesh(*world, options.data, {options.domain, 1}, options.tensor);
   const Rank rank{context, mesh};
-  BenchmarkModel model(rank, {{180, 360}, 69, 69}, name == "vit" ? append_transformer : append_mixer,
+  BenchmarkModel model(rank, {{180, 360}, 69, 69},
+                       name == "vit"    ? append_transformer
+                       : name == "sfno" ? append_spherical
+                                        : append_mixer,
                        options.recompute, {}, options.samples);
   std::vector<double> times;
   double flops = 0;
@@ -93,9 +102,9 @@ void run(MpiSession& session, const std::string& name, const Options& options) {
 
 int main(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "";
-  if (name != "mixer" && name != "vit") {
+  if (name != "mixer" && name != "vit" && name != "sfno") {
     std::cerr
-        << "usage: trio_step mixer|vit [--steps N] [--threads T] [--recompute] [--samples B] [--data N] "
+        << "usage: trio_step mixer|vit|sfno [--steps N] [--threads T] [--recompute] [--samples B] [--data N] "
            "[--domain N] [--tensor N]\n";
     return 2;
   }

@@ -27,6 +27,7 @@ small() { # NAME
     era5_uk_* | demo) echo "$common" ;;
     era5_weathermixer_1b) echo "$common $fields model.embed_dim=24 model.depth=2 model.patch=[1,12]" ;;
     era5_swin) echo "$common $fields model.embed_dim=32 model.depth=2 model.heads=4 model.patch=[4,3] model.window=[5,4]" ;;
+    era5_sfno) echo "$common $fields model.embed_dim=16 model.depth=2" ;;
     era5_vit) echo "$common $fields model.embed_dim=32 model.depth=2 model.heads=4 model.patch=[4,6]" ;;
     ct_denoise_unet3d)
       echo "data.files=[\"$folder/data/*.nc\"] data.shape=[124,37,72] data.variables=[\"t2m\"] data.train={\"depth\":[0,99]} data.valid=[]"

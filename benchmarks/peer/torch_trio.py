@@ -3,7 +3,7 @@
 
     /usr/bin/python3 benchmarks/peer/torch_trio.py MODEL [--steps N] [--threads N]
 
-MODEL is mixer or vit. Prints one JSON line: median seconds per training step, peak resident memory above the
+MODEL is mixer, vit or sfno (of width 128, depth 4 and ratio 2 on 90 x 180 points). Prints one JSON line: median seconds per training step, peak resident memory above the
 process before the model was built, parameters, threads, and the tuning found by trial (torch_tuning.py).
 """
 
@@ -131,7 +131,97 @@ def build_vit(torch, linear):
     return patch_model(torch, nn.Sequential(*[Block() for _ in range(DEPTH)], nn.LayerNorm(WIDTH)))
 
 
-MODELS = {"mixer": build_mixer, "vit": build_vit}
+def legendre(rows, weights, degrees):
+    """[m, l, row]: normalised associated Legendre functions at sines of latitude, times weights of the rows."""
+    import numpy as np
+
+    values = np.zeros((degrees, degrees, len(rows)))
+    cosine = np.sqrt(1 - rows**2)
+    diagonal = np.ones_like(rows)
+    for m in range(degrees):
+        if m > 0:
+            diagonal = diagonal * cosine * math.sqrt((2 * m + 1) / (2 * m))
+        values[m, m] = diagonal
+        for l in range(m + 1, degrees):
+            a = math.sqrt((4 * l * l - 1) / (l * l - m * m))
+            b = math.sqrt(((l - 1) ** 2 - m * m) / (4 * (l - 1) ** 2 - 1))
+            values[m, l] = a * (rows * values[m, l - 1] - b * (values[m, l - 2] if l > m + 1 else 0))
+    return values * weights
+
+
+def build_sfno(torch, linear):
+    """Real FFTs along longitudes, and Legendre transforms by einsum, as torch-harmonics has them."""
+    import numpy as np
+
+    nn, layer = torch.nn, channel_layer(torch, linear)
+    width, depth, degrees, inner = 128, 4, 90, (90, 180)
+    nodes, gauss = np.polynomial.legendre.leggauss(inner[0])
+    angles = (np.arange(GRID[0]) + 0.5) * np.pi / GRID[0]
+    integrals = np.zeros(GRID[0])
+    integrals[0] = 2
+    cells = np.linalg.solve(np.polynomial.legendre.legvander(np.cos(angles), GRID[0] - 1).T, integrals)
+
+    def table(rows, weights):
+        return torch.from_numpy(legendre(rows, weights, degrees)).float()
+
+    class Transform(nn.Module):
+        def __init__(self, size, rows, weights):
+            super().__init__()
+            self.size = size
+            self.register_buffer("forth", table(rows, weights / 2))
+            self.register_buffer("back", table(rows, np.ones_like(rows)))
+
+        def analysis(self, x):
+            orders = torch.view_as_real(torch.fft.rfft(x, dim=2, norm="forward")[:, :, :degrees])
+            return torch.view_as_complex(torch.einsum("bhmcr,mlh->bmlcr", orders, self.forth))
+
+        def synthesis(self, a):
+            orders = torch.einsum("bmlcr,mlh->bhmcr", torch.view_as_real(a), self.back).contiguous()
+            return torch.fft.irfft(torch.view_as_complex(orders), n=self.size[1], dim=2, norm="forward")
+
+    data, grid = Transform(GRID, np.cos(angles), cells), Transform(inner, nodes[::-1].copy(), gauss[::-1].copy())
+
+    class Filter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(degrees, width, width, 2) / math.sqrt(2 * width))
+            self.bias = nn.Parameter(torch.zeros(width))
+
+        def forward(self, x):
+            a = torch.einsum("bmlc,lcn->bmln", grid.analysis(x), torch.view_as_complex(self.weight))
+            return grid.synthesis(a) + self.bias
+
+    def points(inputs, hidden, outputs):
+        maps = nn.Sequential(layer(inputs, hidden), nn.GELU(), layer(hidden, outputs))
+        return lambda x: maps(x.flatten(1, 2)).unflatten(1, x.shape[1:3]), maps
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2, self.filter = nn.LayerNorm(width), nn.LayerNorm(width), Filter()
+            self.mlp, self.maps = points(width, 2 * width, width)
+
+        def forward(self, x):
+            x = x + self.filter(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+
+    class Sfno(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.encoder_maps = points(CHANNELS, width, width)
+            self.decoder, self.decoder_maps = points(CHANNELS + width, width, CHANNELS)
+            self.blocks = nn.Sequential(*[Block() for _ in range(depth)])
+            self.norm = nn.LayerNorm(width)
+
+        def forward(self, x):
+            y = grid.synthesis(data.analysis(self.encoder(x)))
+            y = data.synthesis(grid.analysis(self.norm(self.blocks(y))))
+            return self.decoder(torch.cat([x, y], -1))
+
+    return Sfno()
+
+
+MODELS = {"mixer": build_mixer, "vit": build_vit, "sfno": build_sfno}
 
 
 def median_step(torch, model, arguments):

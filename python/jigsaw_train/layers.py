@@ -66,9 +66,9 @@ class DropPath(nn.Module):
 class ChannelMixing(nn.Module):
     """Linear, activation, dropout, linear over channels."""
 
-    def __init__(self, width, hidden, activation="gelu", dropout=0.0):
+    def __init__(self, width, hidden, activation="gelu", dropout=0.0, features=None):
         super().__init__()
-        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.fc1, self.fc2 = nn.Linear(width, hidden), nn.Linear(hidden, features or width)
         self.activation, self.dropout = Activation(activation, hidden), nn.Dropout(dropout)
 
     def forward(self, x):

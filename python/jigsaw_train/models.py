@@ -32,6 +32,7 @@ from jigsaw_train.layers import (
     extended,
     sincos_positions,
 )
+from jigsaw_train.spherical import Resample, SphericalConvolution, exact_degrees
 
 EPSILON = 1e-5  # of every norm
 MAX_POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -127,13 +128,15 @@ class LayerScale(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """x + attention(norm1(x)), then x + mlp(norm2(x))."""
+    """x + attention(norm1(x)), then x + mlp(norm2(x)); what stands in attention's place has a name of its own."""
 
-    def __init__(self, options, attention, drop_path):
+    def __init__(self, options, attention, drop_path, name="attention"):
         super().__init__()
+        self.name = name
         width, scale = options["embed_dim"], options.get("layer_scale", 0)
         hidden = ratio(options["mlp_ratio"], width)
-        self.norm1, self.attention = nn.LayerNorm(width, EPSILON), attention
+        self.norm1 = nn.LayerNorm(width, EPSILON)
+        self.add_module(name, attention)
         self.norm2 = nn.LayerNorm(width, EPSILON)
         self.mlp = ChannelMixing(width, hidden, options.get("activation", "gelu"), options.get("dropout", 0.0))
         self.layer_scale1 = LayerScale(width, scale) if scale else nn.Identity()
@@ -141,7 +144,7 @@ class TransformerBlock(nn.Module):
         self.drop_path = DropPath(drop_path)
 
     def forward(self, x):
-        x = x + self.drop_path(self.layer_scale1(self.attention(self.norm1(x))))
+        x = x + self.drop_path(self.layer_scale1(getattr(self, self.name)(self.norm1(x))))
         return x + self.drop_path(self.layer_scale2(self.mlp(self.norm2(x))))
 
 
@@ -192,6 +195,54 @@ class Swin(Transformer):
                 options.get("attention_dropout", 0.0),
             ),
         )
+
+
+class Sfno(nn.Module):
+    """arXiv 2306.03838: blocks of spherical convolutions between maps of each point."""
+
+    def __init__(self, options, inputs, outputs, grid, time_channels=()):
+        super().__init__()
+        width, scale, rows = options["embed_dim"], options.get("scale", 1), options.get("latitudes", "pole_point")
+        activation, depth = options.get("activation", "gelu"), options["depth"]
+        inner_rows = rows if scale == 1 else "gauss"
+        inner = tuple(grid) if scale == 1 else tuple(-(-extent // scale) for extent in grid)
+        asked, exact = options.get("degrees", 0), exact_degrees(inner_rows, inner)
+        between = asked or min(exact, exact_degrees(rows, grid))
+        self.encoder = ChannelMixing(inputs, width, activation, features=width)
+        self.down = Resample(rows, grid, inner_rows, inner, between) if scale > 1 else nn.Identity()
+        if options.get("positions", False):
+            self.position = nn.Parameter(torch.empty(*inner, width).normal_(std=0.02))
+        if options.get("time_embedding", False):
+            self.time = Time(time_channels, width)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(
+                {"mlp_ratio": 2.0, **options},
+                SphericalConvolution(inner_rows, inner, asked or exact, width, width),
+                options.get("drop_path", 0.0) * i / max(depth - 1, 1),
+                "filter",
+            )
+            for i in range(depth)
+        )
+        self.norm = nn.LayerNorm(width, EPSILON) if options.get("final_norm", True) else nn.Identity()
+        self.up = Resample(inner_rows, inner, rows, grid, between) if scale > 1 else nn.Identity()
+        self.input_skip = options.get("input_skip", True)
+        self.decoder = ChannelMixing(
+            width + inputs * self.input_skip, width, activation, features=outputs
+        )
+        if options.get("zero_decoder", False):
+            nn.init.zeros_(self.decoder.fc2.weight)
+            nn.init.zeros_(self.decoder.fc2.bias)
+
+    def forward(self, x):
+        y = self.down(self.encoder(x))
+        if hasattr(self, "position"):
+            y = y + self.position
+        if hasattr(self, "time"):
+            y = y + self.time(x)
+        for block in self.blocks:
+            y = block(y)
+        y = self.up(self.norm(y))
+        return self.decoder(torch.cat([x, y], -1) if self.input_skip else y)
 
 
 class Stage(nn.Module):
@@ -331,19 +382,24 @@ def crossing_of(configuration, statistics, inputs):
     return (factor, offset) if -1.0 in factor else None
 
 
+KINDS = {"weathermixer": WeatherMixer, "vit": VisionTransformer, "swin": Swin, "sfno": Sfno, "unet": UNet}
+
+
+def kind_of(options):
+    if options["type"] not in KINDS:
+        known = ", ".join(KINDS)
+        raise ValueError(f"model.type {options['type']!r} has no PyTorch module; those that have are {known}")
+    return KINDS[options["type"]]
+
+
 def build(options, inputs, outputs, grid, time_channels=(), crossing=None):
     """A module of a configuration's "model", untrained.
 
     inputs, outputs: channels; grid: points along each spatial axis; time_channels: numbers of the input
     channels that tell the time ("time_embedding"); crossing: see crossing_of().
     """
-    kinds = {"weathermixer": WeatherMixer, "vit": VisionTransformer, "swin": Swin}
-    if options["type"] == "unet":
-        return UNet(options, inputs, outputs, grid, crossing)
-    if options["type"] not in kinds:
-        known = ", ".join([*kinds, "unet"])
-        raise ValueError(f"model.type {options['type']!r} has no PyTorch module; those that have are {known}")
-    return kinds[options["type"]](options, inputs, outputs, grid, time_channels)
+    kind = kind_of(options)
+    return kind(options, inputs, outputs, grid, crossing if kind is UNet else time_channels)
 
 
 def load(weights, run=None, average=False):
@@ -364,7 +420,8 @@ def load(weights, run=None, average=False):
     else:
         state = {name: torch.from_numpy(values) for name, values in checkpoint.items()}
     options, channels = checkpoint.configuration["model"], checkpoint.channels
-    outputs = state["head.weight" if options["type"] == "unet" else "decoder.weight"].shape[0]
+    last = {UNet: "head.weight", Sfno: "decoder.fc2.weight"}.get(kind_of(options), "decoder.weight")
+    outputs = state[last].shape[0]
     targets = 1 if checkpoint.configuration["data"].get("classes", 0) else outputs
     inputs = channels[: len(channels) - targets]
     times = [i for i, name in enumerate(inputs) if name in TIMES]

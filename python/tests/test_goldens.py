@@ -51,6 +51,10 @@ def test_vit(goldens):
     check_training(goldens / "vit.h5", {"type": "vit", "positions": "learned", "final_norm": True})
 
 
+def test_sfno(goldens):
+    check_training(goldens / "sfno.h5", {"type": "sfno", "positions": True})
+
+
 UNET = {"type": "unet", "kernel": [3], "norm_groups": 2, "down": "max_pool"}
 UNETS = {
     "unet": {"widths": [4, 6, 8], "padding_mode": ["zeros"], "up": "nearest"},

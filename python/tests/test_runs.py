@@ -24,6 +24,11 @@ MODELS = {
     "swin_circular": {
         "type": "swin", "patch": [2, 3], "embed_dim": 8, "depth": 2, "heads": 2, "window": [6, 2], "circular": True,
     },
+    "sfno": {"type": "sfno", "embed_dim": 6, "depth": 2, "layer_scale": 0.5, "activation": "prelu"},
+    "sfno_coarser": {
+        "type": "sfno", "embed_dim": 6, "depth": 1, "scale": 2, "degrees": 4, "positions": True, "final_norm": False,
+        "input_skip": False,
+    },
     "unet": {"type": "unet", "widths": [4, 6, 8], "norm_groups": 2, "activation": "prelu"},
     "unet_circular": {
         "type": "unet", "widths": [4, 6], "norm_groups": 0, "down": "avg_pool", "up": "linear",
@@ -55,14 +60,14 @@ def images(tmp_path_factory):
     return folder, fields
 
 
-def trained(jigsaw_train, folder, name):
+def trained(jigsaw_train, folder, name, model=None):
     configuration = {
         "data": {
             "task": "map", "files": ["images.h5"], "variables": ["u", "p"], "targets": ["q"],
             "dims": ["sample", "height", "width"],
             "train": {"sample": [0, 3]}, "valid": {"sample": [4, 5]},
         },
-        "model": MODELS[name],
+        "model": model or MODELS[name],
         "optimizer": {"learning_rate": 1e-2, "clip_norm": 1.0},
         "train": {"steps": 3, "batch_size": 2, "precision": "fp64"},
         "validation": {"every": 3},
@@ -240,10 +245,17 @@ def test_forecasts_are_data_sets_that_the_module_computes(forecasts, name):
             assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max() < 0.1 * change
 
 
+def test_a_chain_of_layers_has_no_module(jigsaw_train, images):
+    chain = {"type": "sequential", "layers": [{"type": "linear", "features": 1}]}
+    run = trained(jigsaw_train, images[0], "chain", chain)
+    with pytest.raises(ValueError, match="sequential.*weathermixer, vit, swin, sfno, unet"):
+        models.load(run)
+
+
 def test_what_is_not_there_is_said(tmp_path):
     with pytest.raises(FileNotFoundError, match="config.json"):
         jigsaw_train.open_run(tmp_path)
     with pytest.raises(FileNotFoundError, match="checkpoint"):
         jigsaw_train.open_checkpoint(tmp_path)
-    with pytest.raises(ValueError, match="sequential.*weathermixer, vit, swin, unet"):
+    with pytest.raises(ValueError, match="sequential.*weathermixer, vit, swin, sfno, unet"):
         models.build({"type": "sequential"}, 1, 1, (4, 4))
