@@ -267,10 +267,40 @@ std::vector<TrafficBlock> convolutions() {
            unet_parameters, best_unet, no_original, false}};
 }
 
+double spherical_parameters(const Sizes& s) {
+  return s.side * s.channels * s.channels + s.channels;
+}
+
+/// As Makani's distributed transforms go (torch-harmonics' DistributedRealSHT, Bonev et al. 2023): channels
+/// are exchanged for longitudes, back for orders, for latitudes and back for degrees, in both transforms,
+/// forward and backward. With half as many degrees and orders as rows, and two numbers for each, there are as
+/// many numbers behind the first as points, and half as many behind the second. Degrees cut weights; over
+/// `tensor` the filter's result is scattered and its gradient gathered.
+Elements best_spherical(const Sizes& s, const MeshSizes& m) {
+  const int rows = m.domain[0], columns = m.domain[1];
+  const double piece = s.tokens() * s.channels / m.ranks();
+  const double exchanged = 4 * (2 * part(columns) + 1.5 * part(rows)) * piece;
+  return Elements{part(m.p()) * s.tokens() * s.channels / m.q(), exchanged} +
+         weights(spherical_parameters(s) / rows, m.p(), columns);
+}
+
+TrafficBlock spherical() {
+  return {"spherical convolution",
+          {{128, 64}, {128, 128}, {64, 256}},
+          [](const Sizes&) {
+            return sequential(Json::array({{{"type", "spherical_conv"}, {"latitudes", "gauss"}}}));
+          },
+          spherical_parameters,
+          best_spherical,
+          no_original,
+          false};
+}
+
 }  // namespace
 
 std::vector<TrafficBlock> traffic_blocks() {
   std::vector<TrafficBlock> all = products();
+  all.push_back(spherical());
   for (TrafficBlock& block : convolutions()) all.push_back(std::move(block));
   return all;
 }
