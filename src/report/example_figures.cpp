@@ -286,41 +286,6 @@ void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figur
   figures.push_back({"fig-spectra" + suffix, row_of(spectra.plots), caption + spectra.remark()});
 }
 
-/// What evaluate said, by lead.
-void add_scores(const RunRecord& run, const std::string& suffix, Figures& figures) {
-  if (!run.scores.is_object()) return;
-  std::vector<std::string> names, plots;
-  const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
-  const Json& scores = run.scores.at("scores");
-  for (const auto& [variable, regions] : scores.items()) {
-    if (regions.contains("all")) names.push_back(variable);
-  }
-  const ShownVariables shown = shown_of(names, 8);
-  bool of_members = false;
-  for (const std::string& variable : shown.names) {
-    const Json &regions = scores.at(variable), &all = regions.at("all");
-    const std::string units = regions.value("units", std::string());
-    of_members = of_members || all.contains("crps");
-    Plot plot{variable, "lead, hours", with_unit(all.contains("crps") ? "score" : "RMSE", units), {}};
-    plot.from_zero = true;
-    plot.width = 320;
-    plot.height = 240;
-    std::size_t colour = 0;
-    for (const char* measure : {"rmse", "persistence_rmse", "spread", "crps"}) {
-      if (!all.contains(measure)) continue;
-      std::vector<double> values = numbers_of(all.at(measure));
-      values.resize(leads.size(), std::nan(""));
-      plot.series.push_back({measure, leads, std::move(values), colour++, colour > 1});
-    }
-    plots.push_back(svg_of(plot));
-  }
-  if (!plots.empty())
-    figures.push_back(
-        {"fig-scores" + suffix, row_of(plots),
-         concat(of_members ? "RMSE of the ensemble mean, spread and CRPS" : "RMSE",
-                " by lead over the period that evaluate scored.", shown.remark(run.scores_path))});
-}
-
 }  // namespace
 
 Figures example_figures(const RunRecord& run, const std::string& suffix) {
@@ -330,10 +295,7 @@ Figures example_figures(const RunRecord& run, const std::string& suffix) {
     naming_malformed(run.path + "/examples.json",
                      [&] { add_rows(*run.examples, members_of(run), suffix, figures); });
   }
-  naming_malformed(run.scores_path, [&] {
-    add_spectra(run, suffix, figures);
-    add_scores(run, suffix, figures);
-  });
+  naming_malformed(run.scores_path, [&] { add_spectra(run, suffix, figures); });
   return figures;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -178,7 +179,9 @@ std::string report_page(const ReportOptions& options) {
   for (const RunRecord& run : runs) {
     const std::string suffix = runs.size() == 1 ? "" : "-" + run.name,
                       of = runs.size() == 1 ? "" : ": " + run.name;
-    page.section("Predictions beside the truth" + of, example_figures(run, suffix));
+    Figures figures = example_figures(run, suffix);
+    for (Figure& figure : score_figures(run, suffix)) figures.push_back(std::move(figure));
+    page.section("Predictions beside the truth" + of, figures);
   }
   if (!options.forecast.empty()) page.section("Forecasts", forecast_figures(options.forecast));
   page.section("Time, memory and traffic", machine_figures(runs));

@@ -104,15 +104,26 @@ Json scores_of_netcdf(const std::string& path) {
       file->read<double>(variable, Box::whole(variable.shape), all);
       return all;
     };
+    if (const std::string ending = "_rank_histogram";
+        variable.name.ends_with(ending) && variable.shape.rank() == 3) {
+      const std::vector<double> all = values();
+      Json& histograms =
+          json["rank_histograms"][variable.name.substr(0, variable.name.size() - ending.size())]["all"];
+      const std::ptrdiff_t ranks = variable.shape[2];
+      for (std::ptrdiff_t lead = 0; lead < variable.shape[1]; ++lead)
+        histograms.push_back(
+            std::vector<double>(all.begin() + lead * ranks, all.begin() + (lead + 1) * ranks));
+    }
     const auto columns = static_cast<std::ptrdiff_t>(variable.shape.rank() == 2 ? variable.shape[1] : 0);
-    for (const char* measure : {"persistence_rmse", "rmse", "acc", "crps", "spread"}) {
+    for (const char* measure :
+         {"persistence_rmse", "rmse", "acc", "crps", "spread", "spread_skill", "crps_skill"}) {
       const std::string ending = concat("_", measure);
       if (!variable.name.ends_with(ending) || columns == 0) continue;
       const std::string name = variable.name.substr(0, variable.name.size() - ending.size());
       const std::vector<double> all = values();
       // The first region is the whole grid.
       json["scores"][name]["all"][measure] = std::vector<double>(all.begin(), all.begin() + columns);
-      json["scores"][name]["units"] = variable.text("units");
+      if (ending == "_rmse") json["scores"][name]["units"] = variable.text("units");
       break;
     }
     for (const auto& [ending, kind] : {std::pair{"_power_truth", "truth"}, std::pair{"_power", "forecast"}}) {

@@ -308,9 +308,12 @@ class PlotPicture {
         if (!std::isfinite(series.x[i]) || !std::isfinite(series.y[i])) continue;
         x_.include(plot.turned ? series.y[i] : series.x[i]);
         y_.include(plot.turned ? series.x[i] : series.y[i]);
+        if (!plot.bars) continue;
+        x_.include(series.x[i] - 0.5);
+        x_.include(series.x[i] + 0.5);
       }
     }
-    if (plot.from_zero) (plot.turned ? x_ : y_).include(0);
+    if (plot.from_zero || plot.bars) (plot.turned ? x_ : y_).include(0);
     if (plot.marks) y_.include(plot.mark);
     x_.close();
     y_.close();
@@ -318,7 +321,15 @@ class PlotPicture {
 
   std::string draw() {
     draw_axes();
-    for (const Series& series : plot_.series) draw_line(series);
+    if (!plot_.bars) draw_mark();
+    for (std::size_t i = 0; i < plot_.series.size(); ++i) {
+      if (plot_.bars) {
+        draw_bars(i);
+      } else {
+        draw_line(plot_.series[i]);
+      }
+    }
+    if (plot_.bars) draw_mark();  // which they would hide
     legend_.draw(plot_.series, kLeft, 29, svg_);
     return svg_.finish();
   }
@@ -330,7 +341,9 @@ class PlotPicture {
 
   void draw_axes() {
     svg_.text(kLeft, 15, plot_.title, "start", 13);
-    const std::vector<double> columns = x_.marks(6), rows = y_.marks(5);
+    std::vector<double> columns = x_.marks(6);
+    const std::vector<double> rows = y_.marks(5);
+    if (plot_.bars) std::erase_if(columns, [](double mark) { return mark != std::round(mark); });
     const std::vector<std::string> below = mark_labels(columns), beside = mark_labels(rows);
     for (std::size_t i = 0; i < columns.size(); ++i) {
       svg_.line(x_.at(columns[i]), top(), x_.at(columns[i]), bottom_, "#e4e4e4");
@@ -340,13 +353,32 @@ class PlotPicture {
       svg_.line(kLeft, y_.at(rows[i]), right_, y_.at(rows[i]), "#e4e4e4");
       svg_.text(kLeft - 5, y_.at(rows[i]) + 4, beside[i], "end");
     }
-    if (plot_.marks) svg_.line(kLeft, y_.at(plot_.mark), right_, y_.at(plot_.mark), "#888", 1.2);
     svg_.line(kLeft, bottom_, right_, bottom_, "#555");
     svg_.line(kLeft, top(), kLeft, bottom_, "#555");
     const std::string &across = plot_.turned ? plot_.y_label : plot_.x_label,
                       &up = plot_.turned ? plot_.x_label : plot_.y_label;
     svg_.text((kLeft + right_) / 2, height_ - 8, across, "middle");
     svg_.text(13, (top() + bottom_) / 2, up, "middle", 11, -90);
+  }
+
+  void draw_mark() {
+    if (plot_.marks)
+      svg_.line(kLeft, y_.at(plot_.mark), right_, y_.at(plot_.mark), plot_.bars ? "#222" : "#888", 1.2);
+  }
+
+  /// Those of a series, by its number.
+  void draw_bars(std::size_t number) {
+    const Series& series = plot_.series[number];
+    const double width = 0.9 / static_cast<double>(plot_.series.size()),
+                 from = width * static_cast<double>(number) - 0.45;
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      if (!std::isfinite(series.y[i])) continue;
+      const double left = x_.at(series.x[i] + from), right = x_.at(series.x[i] + from + width),
+                   up = y_.at(series.y[i]);
+      svg_.rectangle(left, up, right - left, y_.at(0) - up, hex_of(category_colour(series.colour)),
+                     concat(series.label, ", ", plot_.x_label, " ", short_number(series.x[i]), ": ",
+                            short_number(series.y[i])));
+    }
   }
 
   void draw_line(const Series& whole) {

@@ -59,6 +59,8 @@ struct Plot {
   bool from_zero = false;  ///< the y axis begins at 0
   double mark = 0;         ///< a horizontal line there, if `marks`
   bool marks = false;
+  /// Bars from 0 in place of lines, those of several series beside each other; x are whole numbers.
+  bool bars = false;
   bool turned = false;               ///< x and y change places: for profiles
   bool downwards = false;            ///< what stands up the side grows downwards
   double width = 480, height = 300;  ///< names of several lines come on top of the height

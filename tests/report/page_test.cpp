@@ -399,7 +399,9 @@ TEST(ReportPage, MalformedFilesAreNamed) {
         R"({"ranks":1,"axes":[],"space":[4],"field":[],"parameters":[],"stored":[[[7,[],[],0,1]]]})"}},
       {"scores.json",
        {R"({"lead_hours":[6],"scores":{"t2m":{"all":{},"units":3}}})",
-        R"({"lead_hours":[6],"scores":{},"spectra":{"t2m":{"forecast":[],"truth":[]}}})"}}};
+        R"({"lead_hours":[6],"scores":{},"spectra":{"t2m":{"forecast":[],"truth":[]}}})",
+        R"({"lead_hours":[6],"scores":{},"rank_histograms":{"t2m":{"all":3}}})",
+        R"({"lead_hours":[6],"scores":{},"rank_histograms":{"t2m":{"all":[[1,0],[1,0]]}}})"}}};
   for (const auto& [name, texts] : kMalformed) {
     for (const char* text : texts) {
       const WrittenRun run;
