@@ -13,6 +13,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 #include "optim/registry.h"
+#include "train/changed_channels.h"
 #include "train/model_parameters.h"
 
 namespace jigsaw::inline train {
@@ -157,6 +158,7 @@ Json data_fingerprint(const SampleSource& data) {
   const std::vector<std::int64_t> identity = data.identity();
   Json fingerprint = {{"grid", std::vector<std::int64_t>(grid.begin(), grid.end())},
                       {"channels", channels},
+                      {"inputs", data.channels().inputs.size()},
                       {"samples", data.count(Split::kTrain)},
                       {"times or places", digest_of(std::as_bytes(std::span(identity)))},
                       {"statistics", digest_of_text(data.statistics().to_text())}};
@@ -249,6 +251,7 @@ void TrainingState::check_data(const Json& configuration, const Json& before) co
   Json now = data_fingerprint(run_.data());
   const std::optional<GridOrder> was = order_of(before), is = order_of(now);
   for (const char* compared_apart : {"rows", "columns", "corners"}) now.erase(compared_apart);
+  now.erase("inputs");  // which keys decide that are compared; earlier versions did not write it
   std::string key = first_difference(before, now);
   // Statistics of the same points in another order are others in their last digits.
   if ((key.empty() || key == "statistics") && was && is && !alike(*was, *is)) key = "rows and columns";
@@ -322,6 +325,11 @@ void TrainingState::initialise(const FoundCheckpoint& found) {
   });
   optimizer_.restart();
   log_.info(report);
+  const std::string changed =
+      changed_channels(found.stored.manifest.extra, run_.data().channels(), run_.configuration().data);
+  if (!changed.empty())
+    log_.warn(concat("the parameters of ", found.path,
+                     " were trained on other channels and are taken as they are: ", changed));
 }
 
 Json TrainingState::manifest_extra(std::int64_t total_steps) const {

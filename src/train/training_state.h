@@ -23,8 +23,8 @@ std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& b
 /// Placements of the parameters along the mesh's axes, by name.
 Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh);
 
-/// What must be alike for a run to go on with the same batches: grid, channels, number of samples, digests of
-/// their times or places and of the statistics.
+/// What must be alike for a run to go on with the same batches: grid, channels (inputs, of which "inputs" is
+/// the number, then targets), number of samples, digests of their times or places and of the statistics.
 Json data_fingerprint(const SampleSource& data);
 /// The first key in which two fingerprints differ, or "".
 std::string first_difference(const Json& before, const Json& now);
@@ -58,7 +58,8 @@ class TrainingState {
   /// @param allow_change  although keys or data differ that decide the result.
   /// @throws ConfigError naming what differs; CheckpointError
   void restore(const FoundCheckpoint& found, bool allow_change);
-  /// Begins with the parameters of any checkpoint. Collective. @throws CheckpointError, ConfigError
+  /// Begins with the parameters of any checkpoint; warns where they were trained on other channels.
+  /// Collective. @throws CheckpointError, ConfigError
   void initialise(const FoundCheckpoint& found);
 
   /// What the manifest of a checkpoint says of the run beside its tensors.

@@ -308,6 +308,7 @@ TEST_F(Ensemble, BeginsWithARunThatWasTrainedWithoutNoise) {
     EXPECT_NE(begun.out.find("; 1 extended by weights of noise, which begin at zero (encoder.weight)"),
               std::string::npos)
         << begun.out;
+    EXPECT_EQ(begun.err.find("other channels"), std::string::npos) << begun.err;
   };
   begin(kMeshes[4], "begun", "--set optimizer.learning_rate=1e-30");
   outcome = run(1, "predict " + with_config() + "--checkpoint " + (folder() / "begun") +

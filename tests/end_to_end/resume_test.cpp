@@ -408,8 +408,20 @@ TEST_F(ResumeTest, ParametersOfAnotherRunAreABeginning) {
   const Outcome second = run(1, arguments("second") + from + "--set seed=5 --set optimizer.weight_decay=0.3");
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_NE(second.out.find("initialised 31 of 31 parameters from "), std::string::npos) << second.out;
+  EXPECT_EQ(second.err.find("trained on other channels"), std::string::npos) << second.err;
   EXPECT_LT(metrics(folder_ / "second", "train")[0].at("loss").get<double>(),
             metrics(folder_ / "first", "train")[0].at("loss").get<double>());
+  const Outcome other = run(2, arguments("other") + from +
+                                   "--set 'data.forcings=[\"latitude\",\"longitude\",\"local_solar_time\"]'");
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_TRUE(std::regex_search(
+      other.err,
+      std::regex(
+          "warning: the parameters of .* were trained on other channels and are taken as they are: input "
+          "channel [0-9]+ was \"sin_time_of_day\" there and is \"sin_local_time\" here, input channel "
+          "[0-9]+ was \"cos_time_of_day\" there and is \"cos_local_time\" here, input channel [0-9]+ was "
+          "\"sin_time_of_day\" there and is \"sin_local_time\" here, and 1 more\n")))
+      << other.err;
   expect_one_error(run(2, arguments("third") + from + "--set model.patch=[3,5]"), 4,
                    "the parameter \"encoder.weight\" has the shape ");
   const Outcome third =
