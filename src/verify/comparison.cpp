@@ -140,6 +140,7 @@ class Comparer {
         noise_(noise) {
     const std::size_t parameters = runs.tested->parameters.size();
     parts_.resize(parameters);
+    moved_.resize(parameters);
     noise_.resize(runs.tested->steps.size());
     for (StepNoise& of_step : noise_) {
       of_step.gradients.resize(parameters);
@@ -207,7 +208,8 @@ class Comparer {
       const Apart of_gradient = gradient.apart(of_gradients, relative, least, total);
       compared.gradient.keep_worse(of_gradient);
       if (failure.empty() && !of_gradient.within()) failure = "the gradient of " + parameter.name;
-      choose(gradient.reference, of_gradients, masks_[p]);
+      choose(gradient, of_gradients, masks_[p]);
+      const double moved = moved_by_rounding(gradient.reference, update.reference, least, p);
       update.keep(masks_[p]);
       const auto kept = static_cast<double>(update.tested.size()),
                  all = static_cast<double>(std::max<std::size_t>(masks_[p].size(), 1));
@@ -215,7 +217,7 @@ class Comparer {
       // An update differs by the part by which its gradient does, or did: moments hold those of all steps.
       parts_[p] = std::max(parts_[p], relative + (size > 0 ? least / size : 0));
       const Apart of_update =
-          update.apart(noise_[step].updates[p], parts_[p], tolerances_.of_stored(stored[p]), 0);
+          update.apart(noise_[step].updates[p], parts_[p], tolerances_.of_stored(stored[p]) + moved, 0);
       compared.update.keep_worse(of_update);
       if (failure.empty() && !of_update.within()) failure = "the update of " + parameter.name;
     }
@@ -259,14 +261,35 @@ class Comparer {
     return sizes;
   }
 
-  /// Where the gradient stands above its noise: elsewhere an update by the gradient's sign is arbitrary.
-  void choose(const std::vector<double>& gradient, const Noise& of_gradients, std::vector<bool>& mask) const {
+  /// How far a parameter's update may be moved by what its gradient may differ by, element by element: where
+  /// few large terms cancel, that may be more than the element itself, though perturbed runs do not move it.
+  /// @param least  of the whole gradient, absolute.
+  double moved_by_rounding(const std::vector<double>& gradient, const std::vector<double>& update,
+                           double least, std::size_t p) {
+    const double each = least / std::sqrt(static_cast<double>(std::max<std::size_t>(gradient.size(), 1)));
+    std::vector<float>& moved = moved_[p];
+    moved.resize(gradient.size(), 0);
+    double largest = 0, squares = 0;
+    for (const double step : update) largest = std::max(largest, std::abs(step));
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      if (gradient[i] != 0) moved[i] = std::max(moved[i], static_cast<float>(each / std::abs(gradient[i])));
+      if (!masks_[p][i]) continue;
+      // One that may as well have the other sign gives an update of any size, up or down.
+      squares += std::pow(moved[i] > 0.5 ? 2 * largest : moved[i] * update[i], 2);
+    }
+    return std::sqrt(squares);
+  }
+
+  /// Where the gradient stands above its noise, or is nothing at all: elsewhere an update by the gradient's
+  /// sign is arbitrary.
+  void choose(const Three& gradient, const Noise& of_gradients, std::vector<bool>& mask) const {
     if (precision_ == Precision::kFloat64) return;
     const double noise =
         of_gradients.first() / std::sqrt(static_cast<double>(std::max<std::size_t>(mask.size(), 1)));
     for (std::size_t i = 0; i < mask.size(); ++i) {
-      const double size = std::abs(gradient[i]);
-      mask[i] = mask[i] && size > 0 && size >= Tolerances::kAboveNoise * noise;
+      const double size = std::abs(gradient.reference[i]);
+      const bool nothing = size == 0 && gradient.tested[i] == 0 && gradient.perturbed[i] == 0;
+      mask[i] = mask[i] && (nothing || (size > 0 && size >= Tolerances::kAboveNoise * noise));
     }
   }
 
@@ -277,7 +300,8 @@ class Comparer {
   RunNoise& noise_;
   Comparison result_;
   std::vector<std::vector<bool>> masks_;
-  std::vector<double> parts_;  // of each parameter, see compare_parameters()
+  std::vector<double> parts_;              // of each parameter, see compare_parameters()
+  std::vector<std::vector<float>> moved_;  // of each element of a parameter, the most of all steps
 };
 
 std::string line(const char* format, auto... values) {

@@ -7,9 +7,9 @@
 
 namespace jigsaw::inline verify {
 
-void Perturbation::move(const Context& context, const Array& array, double rounding) {
+void Perturbation::move(const Context& context, const Array& array, double rounding, std::uint64_t place) {
   const auto pair = static_cast<std::uint64_t>(number_ - 1) / 2;
-  const std::uint64_t key = random_bits(random_bits(pair) + arrays_++);
+  const std::uint64_t key = random_bits(random_bits(random_bits(pair) + arrays_++) + place);
   const bool opposite = number_ % 2 == 0;
   const double by = roundings() * rounding;
   std::vector<double> values = download_values(context, array);

@@ -17,7 +17,8 @@ class Perturbation {
 
   int roundings() const { return number_ <= 2 ? 1 : 4; }
   /// @param rounding  relative.
-  void move(const Context& context, const Array& array, double rounding);
+  /// @param place     tells pieces of ranks apart; the same for copies.
+  void move(const Context& context, const Array& array, double rounding, std::uint64_t place);
 
  private:
   int number_;

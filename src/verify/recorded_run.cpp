@@ -74,10 +74,21 @@ class Recorder {
   }
 
  private:
+  /// Of this rank among those along the axes from `first` on: ranks along `data` hold copies of parameters.
+  std::uint64_t place(int first) const {
+    const Mesh& mesh = placed_.mesh();
+    std::uint64_t place = 0;
+    for (int axis = first; axis <= mesh.tensor(); ++axis)
+      place = place * static_cast<std::uint64_t>(mesh.size(axis)) +
+              static_cast<std::uint64_t>(mesh.coordinate(axis));
+    return place;
+  }
+
   void perturb_parameters() {
     for (ParameterBlock* block : placed_.model().parameters()) {
       for (const auto& group : block->groups())
-        perturbation_->move(placed_.rank().context, group->stored(), rounding_of(placed_.types().compute));
+        perturbation_->move(placed_.rank().context, group->stored(), rounding_of(placed_.types().compute),
+                            place(1));
     }
     optimizer_->restart();
   }
@@ -87,9 +98,9 @@ class Recorder {
   void perturb_batch(const Batch& batch) {
     const Context& host = placed_.rank().context.host();
     const double rounding = rounding_of(placed_.types().compute);
-    perturbation_->move(host, batch.input, rounding);
+    perturbation_->move(host, batch.input, rounding, place(0));
     if (run_.configuration().data.classes > 0) return;
-    for (const Array& target : batch.targets) perturbation_->move(host, target, rounding);
+    for (const Array& target : batch.targets) perturbation_->move(host, target, rounding, place(0));
   }
 
   /// Calls use(name, segment) for each part of a parameter that this rank owns and tells.

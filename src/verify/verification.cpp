@@ -123,9 +123,8 @@ class Verifier {
 
   RecordOptions record_options(int steps, int watched, int perturbation) {
     RecordOptions options{.steps = steps, .watched = watched, .perturbation = perturbation};
-    if (options_.progress && watched < 0) {
-      const int all = steps * (2 + (perturbation > 1 ? kMostPerturbations : 1));
-      options.made_step = [this, all] { options_.progress(static_cast<double>(++made_) / all); };
+    if (options_.progress && watched < 0 && perturbation <= 1) {  // what runs in any case
+      options.made_step = [this, all = 3.0 * steps] { options_.progress(++made_ / all); };
     }
     return options;
   }

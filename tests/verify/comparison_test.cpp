@@ -98,5 +98,33 @@ TEST(Comparison, AStoredUpdateMayBeRoundedToTheOtherNeighbour) {
   EXPECT_EQ(all.first_failure, "step 1: the update of w");
 }
 
+/// Steps by the sign of the gradient, as Adam's first is: of an element that is what is left of large ones
+/// its own rounding decides, though perturbed runs do not move it.
+TEST(Comparison, WhatIsLeftOfASumMayMoveAnUpdate) {
+  const Values gradient = {1, -1, 1, 3e-9};
+  Values other = gradient;
+  other[3] = -2e-9;
+  const auto by_sign = [](const Values& of) {
+    Values update;
+    for (const double value : of) update.push_back(value > 0 ? -0.001 : 0.001);
+    return run_of(of, update);
+  };
+  const RecordedRun reference = by_sign(gradient);
+  EXPECT_EQ(compared(by_sign(other), reference, {reference}).first_failing, 0);
+  other[3] = -0.001;
+  EXPECT_EQ(compared(by_sign(other), reference, {reference}).first_failing, 1);
+}
+
+/// Behind a layer that begins at zero.
+TEST(Comparison, AGradientOfZeroIsNoNoise) {
+  const Values zeros(4, 0.0), update(4, 0.1);
+  const RecordedRun reference = run_of(zeros, update);
+  const Comparison same = compared(reference, reference, {reference});
+  EXPECT_EQ(same.first_failing, 0);
+  EXPECT_EQ(same.parameters[0].compared, 1);
+  const Comparison other = compared(run_of(zeros, Values(4, 0.2)), reference, {reference});
+  EXPECT_EQ(other.first_failing, 1) << other.to_text();
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -14,11 +14,11 @@ namespace {
 constexpr double kRounding = std::numeric_limits<float>::epsilon();
 
 /// Which way each of so many ones is moved, as a part of what it is moved by.
-std::vector<double> moves(int number, std::int64_t count) {
+std::vector<double> moves(int number, std::int64_t count, std::uint64_t place = 0) {
   const Context context = Context::make_host(Backend::kReference, 1);
   const Array array =
       constant(context, {count}, DType::kFloat32, std::vector<double>(static_cast<std::size_t>(count), 1.0));
-  Perturbation(number).move(context, array, kRounding);
+  Perturbation(number).move(context, array, kRounding, place);
   std::vector<double> values = download_values(context, array);
   for (double& value : values) value = (value - 1) / kRounding / Perturbation(number).roundings();
   return values;
@@ -32,6 +32,14 @@ TEST(Perturbation, OfAPairAreOpposite) {
     EXPECT_EQ(two[i], -one[i]) << i;
     alike += three[i] == one[i] ? 1 : 0;
   }
+  EXPECT_GT(alike, 20);
+  EXPECT_LT(alike, 80);
+}
+
+TEST(Perturbation, OfRanksAreDifferent) {
+  const std::vector<double> one = moves(1, 100), other = moves(1, 100, 1);
+  int alike = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) alike += one[i] == other[i] ? 1 : 0;
   EXPECT_GT(alike, 20);
   EXPECT_LT(alike, 80);
 }

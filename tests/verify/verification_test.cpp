@@ -265,7 +265,8 @@ TEST_F(VerificationTest, GradientsOfZeroAreSaidToBeEqual) {
     words >> name;
     std::getline(words >> std::ws, rest);
     if (!name.starts_with("encoder.")) continue;
-    EXPECT_EQ(rest, "all zero         -           -         -      0.0%") << line;
+    // Updates, which decay of weights makes, are compared.
+    EXPECT_TRUE(rest.starts_with("all zero         -  ") && rest.ends_with("100.0%")) << line;
     zeros += 1;
   }
   EXPECT_GT(zeros, 0) << first.report;
