@@ -171,7 +171,8 @@ void ForecastScores::add_members(const Rank& rank, const Layout& layout, const A
 /// Of every channel, region and rank over these samples, then over those of other ranks.
 void ForecastScores::add_ranks(const Rank& rank, int lead, const Layout& layout, const Array& members,
                                const Array& truth) {
-  const RegionSums sums = sum_truth_ranks(rank, layout, members, truth, members_, weights_);
+  const RegionSums sums = sum_truth_ranks(rank, layout, physical_.alike_at_bounds(rank, layout, members),
+                                          physical_.alike_at_bounds(rank, layout, truth), members_, weights_);
   const auto ranks = static_cast<std::size_t>(members_ + 1), each = ranks + 1;  // and how many forecasts
   std::vector<double> numbers(channels_ * regions_.size() * each);
   for (std::int64_t sample = 0; sample < sums.group.samples; ++sample) {

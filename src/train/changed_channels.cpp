@@ -13,6 +13,8 @@ namespace jigsaw::inline train {
 namespace {
 
 constexpr std::size_t kMostChanges = 3;
+/// More than any configuration takes.
+constexpr std::int64_t kMostNoiseChannels = 1 << 20;
 
 /// null where there is none.
 Json value_at(const Json& json, const char* key) {
@@ -51,6 +53,35 @@ std::string changes_of(const std::string& kind, const std::vector<std::string>& 
                 join(first, ", "), more == 0 ? "" : concat(", and ", more, " more"));
 }
 
+/// Names of the channels of noise, in their order.
+std::vector<std::string> noise_names(std::int64_t local, std::int64_t global) {
+  std::vector<std::string> names(static_cast<std::size_t>(local), "local noise");
+  names.insert(names.end(), static_cast<std::size_t>(global), "global noise");
+  return names;
+}
+
+/// Those that a manifest's configuration has.
+std::vector<std::string> noise_in(const Json& extra) {
+  const Json ensemble = value_at(value_at(extra, "configuration"), "ensemble");
+  const auto count = [&](const char* key) {
+    const Json channels = value_at(ensemble, key);
+    return channels.is_number_integer()
+               ? std::clamp<std::int64_t>(channels.get<std::int64_t>(), 0, kMostNoiseChannels)
+               : 0;
+  };
+  return noise_names(count("local_noise"), count("global_noise"));
+}
+
+/// With the noise behind them where all are as many, else without.
+std::string changes_of_inputs(std::vector<std::string> before, const std::vector<std::string>& noise_before,
+                              std::vector<std::string> now, const std::vector<std::string>& noise_now) {
+  if (before.size() + noise_before.size() == now.size() + noise_now.size()) {
+    before.insert(before.end(), noise_before.begin(), noise_before.end());
+    now.insert(now.end(), noise_now.begin(), noise_now.end());
+  }
+  return changes_of("input channel", before, now);
+}
+
 template <typename Value>
 std::string change_of_key(const Json& before, const char* key, const Value& now) {
   const Json was = value_at(before, key), is = now;
@@ -61,7 +92,8 @@ std::string change_of_key(const Json& before, const char* key, const Value& now)
 
 }  // namespace
 
-std::string changed_channels(const Json& extra, const Channels& now, const DataOptions& options) {
+std::string changed_channels(const Json& extra, const Channels& now, const DataOptions& options,
+                             const EnsembleOptions& ensemble) {
   const Json data = value_at(extra, "data"), inputs = value_at(data, "inputs");
   const std::vector<std::string> before = names_in(value_at(data, "channels"));
   const std::vector<std::string> input_names = channel_names(now.inputs),
@@ -73,7 +105,8 @@ std::string changed_channels(const Json& extra, const Channels& now, const DataO
     const std::size_t count =
         inputs.is_number_unsigned() ? std::min(inputs.get<std::size_t>(), before.size()) : now.inputs.size();
     const auto split = before.begin() + static_cast<std::ptrdiff_t>(count);
-    parts = {changes_of("input channel", {before.begin(), split}, input_names),
+    parts = {changes_of_inputs({before.begin(), split}, noise_in(extra), input_names,
+                               noise_names(ensemble.local_noise, ensemble.global_noise)),
              changes_of("target channel", {split, before.end()}, target_names)};
   }
   if (!options.of_images()) {

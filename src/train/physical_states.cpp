@@ -1,6 +1,8 @@
 #include "train/physical_states.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "train/ensemble.h"
 
@@ -40,6 +42,12 @@ PhysicalStates::PhysicalStates(const Channels& channels, const Statistics& stati
     state.low = target.range.low;
     state.high = target.range.high;
     clamped_.push_back(state);
+    const double few =
+        state.function == ValueFunction::kNone ? 0x1p-20 * (std::abs(field.mean) + field.deviation) : 0;
+    StateChannel alike;
+    alike.low = state.low + few;
+    alike.high = state.high - few;
+    alike_.push_back(alike);
   }
 }
 
@@ -66,6 +74,18 @@ Array PhysicalStates::of(const Rank& rank, const Layout& layout, const Array& va
 Array PhysicalStates::predicted(const Rank& rank, const Layout& layout, const Array& values,
                                 const Array& origin) const {
   return states_of(rank, layout, values, origin, clamped_);
+}
+
+Array PhysicalStates::alike_at_bounds(const Rank& rank, const Layout& layout, const Array& states) const {
+  const auto free = [](const StateChannel& channel) {
+    return std::isinf(channel.low) && std::isinf(channel.high);
+  };
+  const Box box = rank.box(layout);
+  if (box.empty() || std::ranges::all_of(alike_, free)) return states;
+  const int last = box.extent.rank() - 1;
+  return physical_states(rank.context, states, states,
+                         std::span(alike_).subspan(static_cast<std::size_t>(box.begin[last]),
+                                                   static_cast<std::size_t>(box.extent[last])));
 }
 
 Array PhysicalStates::of_members(const Rank& rank, const Layout& layout, const Array& together,

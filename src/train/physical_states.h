@@ -27,6 +27,11 @@ class PhysicalStates {
   /// bit.
   Array predicted(const Rank& rank, const Layout& layout, const Array& values, const Array& origin) const;
 
+  /// States of predictions or truths, those at a bound of data.clamp, or as near it as roundings of
+  /// normalised numbers reach, all alike: members and truth that were 0 are then equal.
+  /// @param states  f64 [any number of samples, space…, C], of `layout` but for the samples.
+  Array alike_at_bounds(const Rank& rank, const Layout& layout, const Array& states) const;
+
   /// The states of each sample's members, as they stand in `together` [b·members, space…, C].
   /// @param layout  of one field of each sample, as `origin` stands.
   Array of_members(const Rank& rank, const Layout& layout, const Array& together, const Array& origin,
@@ -37,6 +42,7 @@ class PhysicalStates {
                          const std::vector<StateChannel>& channels);
 
   std::vector<StateChannel> open_, clamped_;  // per target channel, without its range and with it
+  std::vector<StateChannel> alike_;           // states as they are, in the range less a few roundings
 };
 
 }  // namespace jigsaw::inline train

@@ -325,8 +325,8 @@ void TrainingState::initialise(const FoundCheckpoint& found) {
   });
   optimizer_.restart();
   log_.info(report);
-  const std::string changed =
-      changed_channels(found.stored.manifest.extra, run_.data().channels(), run_.configuration().data);
+  const std::string changed = changed_channels(found.stored.manifest.extra, run_.data().channels(),
+                                               run_.configuration().data, run_.configuration().ensemble);
   if (!changed.empty())
     log_.warn(concat("the parameters of ", found.path,
                      " were trained on other channels and are taken as they are: ", changed));

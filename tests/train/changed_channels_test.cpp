@@ -27,8 +27,8 @@ Json extra_of(const DataOptions& options) {
            {{"data", {{"input_hours", options.input_hours}, {"lead_hours", options.lead_hours}}}}}};
 }
 
-std::string changed(const Json& extra, const DataOptions& now) {
-  return changed_channels(extra, make_channels(now, false), now);
+std::string changed(const Json& extra, const DataOptions& now, std::int64_t noise = 0) {
+  return changed_channels(extra, make_channels(now, false), now, {.local_noise = static_cast<int>(noise)});
 }
 
 TEST(ChangedChannels, AreNamedWhereOthersStandInTheirPlace) {
@@ -74,6 +74,29 @@ TEST(ChangedChannels, AreNoneWhereTheCheckpointDoesNotSay) {
        {"null", "{}", "[]", "3", R"({"data":3})", R"({"data":{"channels":[1,2]},"configuration":[]})",
         R"({"data":{"channels":["a"],"inputs":7},"configuration":{"data":{"input_hours":null}}})"})
     EXPECT_EQ(changed(Json::parse(extra), options_of({"t", "z"})), "") << extra;
+}
+
+TEST(ChangedChannels, ThatAreNoiseAreChannelsWhereAllAreAsMany) {
+  const DataOptions one = options_of({"t"}), two = options_of({"t", "u"});
+  Json extra = extra_of(two);
+  // Two inputs less, of two hours, and two channels of noise more.
+  EXPECT_NE(changed(extra, one, 2).find("input channel 3 was \"u\" there and is \"local noise\" here"),
+            std::string::npos)
+      << changed(extra, one, 2);
+  extra = extra_of(one);
+  EXPECT_EQ(changed(extra, one, 3), "");
+  extra["configuration"]["ensemble"] = {{"local_noise", 2}, {"global_noise", 0}};
+  EXPECT_EQ(changed(extra, one, 2), "");
+  extra["configuration"]["ensemble"]["global_noise"] = 2;
+  extra["configuration"]["ensemble"]["local_noise"] = 0;
+  EXPECT_EQ(
+      changed(extra, one, 2).find("input channel 3 was \"global noise\" there and is \"local noise\" here"),
+      0U)
+      << changed(extra, one, 2);
+  extra["configuration"]["ensemble"]["local_noise"] = 1;
+  extra["configuration"]["ensemble"]["global_noise"] = 1;
+  EXPECT_NE(changed(extra, two, 0).find("was \"local noise\" there"), std::string::npos)
+      << changed(extra, two, 0);
 }
 
 }  // namespace

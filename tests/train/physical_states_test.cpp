@@ -91,6 +91,39 @@ Channels channels_with_transforms() {
   return channels;
 }
 
+TEST(PhysicalStates, AtABoundAreAlike) {
+  const Channels channels = channels_with_transforms();
+  Statistics statistics;
+  for (const Channel& target : channels.targets) statistics.fields[target.field.name()] = {"", 0.5, 0.8, 0.3};
+  on_every_mesh([&](const Pieces& pieces) {
+    // Less, at, and more than the lower bound, by what single precision rounds; and far from it.
+    const Array states = pieces.field(DType::kFloat64, [](std::int64_t i) {
+      return std::array{0.4 - 3e-8, 0.4, 0.4 + 3e-8, 0.7}[static_cast<std::size_t>(i % 4)];
+    });
+    const PhysicalStates physical(channels, statistics, Predict::kState);
+    const std::vector<double> given = values_of(states),
+                              alike =
+                                  values_of(physical.alike_at_bounds(pieces.rank(), pieces.layout(), states));
+    ASSERT_EQ(alike.size(), given.size());
+    const auto channel = [&](std::size_t i) {
+      return pieces.number(i) % static_cast<std::int64_t>(kChannels);
+    };
+    // With a transform (from the fourth on) they are exact.
+    for (std::size_t i = 0; i < alike.size(); ++i) {
+      EXPECT_NEAR(alike[i], given[i], 3e-6) << i;
+      if (given[i] == 0.7) {
+        EXPECT_EQ(alike[i], 0.7);
+      }
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool both = given[i] < 0.5 && given[j] < 0.5;
+        if (both && channel(i) == channel(j) && channel(i) < 3) {
+          EXPECT_EQ(alike[i], alike[j]);
+        }
+      }
+    }
+  });
+}
+
 TEST(PhysicalStates, UndoWhatTheTransformsOfTheDataDo) {
   const Channels channels = channels_with_transforms();
   Statistics statistics;
