@@ -1,10 +1,19 @@
 """Spherical harmonics on global grids [B, H, W, C], as docs/layers.md has them."""
 
+import functools
 import math
 
 import numpy as np
 import torch
 from torch import nn
+
+
+MOST_DEGREES = 1900
+
+
+def wide(x):
+    """FFTs are of float32 at least."""
+    return x if x.dtype == torch.float64 else x.float()
 
 
 def global_rows(rows, count):
@@ -36,6 +45,21 @@ def legendre(nodes, degrees):
     return values
 
 
+@functools.lru_cache(maxsize=None)
+def tables(rows, count, degrees):
+    """Of analysis and synthesis, [m, l, row], float64."""
+    if degrees > MOST_DEGREES:
+        raise ValueError(f"{degrees} degrees; above {MOST_DEGREES} functions of high orders leave the range of float64")
+    nodes, weights = global_rows(rows, count)
+    values = legendre(nodes, degrees)
+    return torch.from_numpy(values * weights / 2), torch.from_numpy(values)
+
+
+@functools.lru_cache(maxsize=None)
+def tables_on(rows, count, degrees, device, dtype):
+    return tuple(table.to(device, dtype) for table in tables(rows, count, degrees))
+
+
 def exact_degrees(rows, size):
     """Degrees whose coefficients sums over such a grid give exactly."""
     return min(size[0] if rows == "gauss" else (size[0] + 1) // 2, (size[1] + 1) // 2)
@@ -46,19 +70,20 @@ class Transform(nn.Module):
 
     def __init__(self, rows, size, degrees):
         super().__init__()
-        self.size = tuple(size)
-        nodes, weights = global_rows(rows, size[0])
-        values = legendre(nodes, degrees)
-        # They follow from the grid: no buffers, which a conversion to another type would round.
-        self.forth, self.back = torch.from_numpy(values * weights / 2), torch.from_numpy(values)
+        self.rows, self.size, self.degrees = rows, tuple(size), degrees
+        tables(rows, size[0], degrees)
+
+    def tables(self, x):
+        """They follow from the grid: no buffers, which a conversion to another type would round."""
+        return tables_on(self.rows, self.size[0], self.degrees, x.device, x.dtype)
 
     def analysis(self, x):
-        orders = torch.view_as_real(torch.fft.rfft(x, dim=2, norm="forward")[:, :, : self.forth.shape[0]])
-        return torch.view_as_complex(torch.einsum("bhmcr,mlh->bmlcr", orders, self.forth.to(orders)).contiguous())
+        orders = torch.view_as_real(torch.fft.rfft(x, dim=2, norm="forward")[:, :, : self.degrees])
+        return torch.view_as_complex(torch.einsum("bhmcr,mlh->bmlcr", orders, self.tables(orders)[0]).contiguous())
 
     def synthesis(self, a):
         parts = torch.view_as_real(a)
-        orders = torch.einsum("bmlcr,mlh->bhmcr", parts, self.back.to(parts)).contiguous()
+        orders = torch.einsum("bmlcr,mlh->bhmcr", parts, self.tables(parts)[1]).contiguous()
         return torch.fft.irfft(torch.view_as_complex(orders), n=self.size[1], dim=2, norm="forward")
 
 
@@ -72,9 +97,9 @@ class SphericalConvolution(nn.Module):
         self.weight, self.bias = nn.Parameter(weight), nn.Parameter(torch.zeros(features))
 
     def forward(self, x):
-        weight = torch.view_as_complex(self.weight.movedim(2, -1).contiguous())
-        a = torch.einsum("bmlc,lcn->bmln", self.transform.analysis(x), weight)
-        return self.transform.synthesis(a) + self.bias
+        weight = torch.view_as_complex(wide(self.weight).movedim(2, -1).contiguous())
+        a = torch.einsum("bmlc,lcn->bmln", self.transform.analysis(wide(x)), weight)
+        return self.transform.synthesis(a).to(x.dtype) + self.bias
 
 
 class Resample(nn.Module):
@@ -85,4 +110,4 @@ class Resample(nn.Module):
         self.source, self.target = Transform(rows, size, degrees), Transform(to_rows, to_size, degrees)
 
     def forward(self, x):
-        return self.target.synthesis(self.source.analysis(x))
+        return self.target.synthesis(self.source.analysis(wide(x))).to(x.dtype)

@@ -51,6 +51,22 @@ Array piece_of(Context& context, const FixedFactor& factor, const Box& box, DTyp
   });
 }
 
+/// While it lives products of float32 may round their factors as `train.tf32` has it, where that rounds less
+/// than the type of values does.
+class RoundedFactors {
+ public:
+  RoundedFactors(Context& context, bool rounded) : context_(context), before_(context.tf32()) {
+    context_.set_tf32(before_ || rounded);
+  }
+  ~RoundedFactors() { context_.set_tf32(before_); }
+  RoundedFactors(const RoundedFactors&) = delete;
+  RoundedFactors& operator=(const RoundedFactors&) = delete;
+
+ private:
+  Context& context_;
+  bool before_;
+};
+
 /// Input: x. The factor has no placement: whichever part of it a rule needs the rank makes.
 class FixedContraction : public Operation {
  public:
@@ -116,12 +132,14 @@ class FixedContraction : public Operation {
     return box;
   }
 
-  /// In float32 where values are bfloat16: the factor keeps its digits.
+  /// In float32 where values are bfloat16, in which a table would lose its digits; a GPU may take both as
+  /// TensorFloat-32, exactly those values.
   Array product(const Frame& frame, const ContractionSpec& spec, const Array& a, DType out) const {
     Context& context = frame.context();
     const DType wide = frame.wide_type();
     const Array factor = piece_of(context, *factor_, factor_box(frame), wide);
     frame.long_work_follows();
+    const RoundedFactors rounded(context, frame.dtype() == DType::kBfloat16);
     return cast(context, contract(context, spec, cast(context, a, wide), factor, wide), out);
   }
 

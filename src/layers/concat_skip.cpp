@@ -42,6 +42,8 @@ FieldShape joined_shape(const LayerSite& site, const FieldShape& made) {
     site.error("layers", concat("must end with at least the points they began with: ", site.input.to_string(),
                                 ", not ", made.to_string(), "; upsample as often as you pool"));
   }
+  if (const std::string rows = contradiction(made, site.input); made.space == space && !rows.empty())
+    site.error("layers", "end with " + rows);
   const Range noise = made.noise.size() > 0 ? Range{} : site.input.noise;  // or it would be of two ranges
   return {space, site.input.channels + made.channels, joined_crossing(site.input, made), noise,
           site.input.rows};

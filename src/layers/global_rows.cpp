@@ -101,7 +101,7 @@ std::vector<double> global_latitudes(GlobalRows rows, std::int64_t count) {
 
 std::optional<GlobalRows> global_rows_of(const std::vector<double>& latitudes) {
   const auto count = static_cast<std::int64_t>(latitudes.size());
-  if (count < 2) return {};
+  if (count < 2 || static_cast<double>(count) > kMostGlobalRows) return {};
   const double near = 0.01 * 180 / static_cast<double>(count);
   for (const GlobalRows rows : {GlobalRows::kPolePoint, GlobalRows::kPoleCell, GlobalRows::kGauss}) {
     std::vector<double> wanted = global_latitudes(rows, count);

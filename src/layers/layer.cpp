@@ -10,6 +10,11 @@ std::string FieldShape::to_string() const {
   return concat(space, " × ", channels, " channels");
 }
 
+std::string contradiction(const FieldShape& a, const FieldShape& b) {
+  if (!a.rows || !b.rows || *a.rows == *b.rows) return "";
+  return concat("rows that are \"", name(*a.rows), "\", where they began with \"", name(*b.rows), "\"");
+}
+
 std::string space_letters(int space) {
   require(space >= 1 && space <= 3, "fields have 1 to 3 spatial dims");
   return std::string("dhw").substr(static_cast<std::size_t>(3 - space));
@@ -26,7 +31,7 @@ Variable LayerSite::parameter(const std::string& name, const Shape& shape, Initi
 }
 
 Variable LayerSite::weight(const std::string& name, const Shape& shape, Initial initial, int dim) const {
-  const Variable made = parameter(name, shape, initial);
+  Variable made = parameter(name, shape, initial);
   made.parameter()->set_noise({dim, input.noise});
   return made;
 }

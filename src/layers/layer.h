@@ -23,6 +23,8 @@ struct FieldShape {
 
   std::string to_string() const;
 };
+/// "…" where rows of two fields that are to go together lie elsewhere; "" where they do not, as far as known.
+std::string contradiction(const FieldShape& a, const FieldShape& b);
 
 /// Letters of a field with `space` spatial dims whose last dim is `channel`: "bhwc", "bdhwc".
 std::string field_letters(int space, char channel);

@@ -60,6 +60,7 @@ FieldShape pooled(const LayerSite& site, const Window& window, const Padding& pa
       ++windows;
     result.space[dim] = windows;
   }
+  result.rows = {};  // they lie elsewhere, unless nothing changes
   return result;
 }
 

@@ -85,6 +85,8 @@ LayerPtr build_residual(const Tagged& layer, const LayerSite& site, const ModelD
     site.error("layers", concat("must end with the shape they began with: ", site.input.to_string(), ", not ",
                                 shape.to_string()));
   }
+  if (const std::string rows = contradiction(shape, site.input); !rows.empty())
+    site.error("layers", "end with " + rows);
   return std::make_unique<Residual>(std::move(chain));
 }
 

@@ -43,7 +43,7 @@ Shape grid_of(const LayerSite& site, const UpsampleOptions& options) {
 
 FieldShape resampled(const LayerSite& site, const UpsampleOptions& options) {
   const Shape grid = grid_of(site, options);
-  if (options.size.empty()) return {grid, site.input.channels};
+  if (options.size.empty()) return {grid, site.input.channels, {}, site.input.noise};
   const Shape size = per_dim(site, "size", options.size);
   for (int dim = 0; dim < grid.rank(); ++dim) {
     if (size[dim] > grid[dim]) {
@@ -51,7 +51,7 @@ FieldShape resampled(const LayerSite& site, const UpsampleOptions& options) {
                  concat("must be at most ", grid, ", the points that the scale gives, and is ", size));
     }
   }
-  return {size, site.input.channels};
+  return {size, site.input.channels, {}, site.input.noise};
 }
 
 }  // namespace
@@ -84,6 +84,7 @@ FieldShape padded(const LayerSite& site, const PadOptions& options) {
   FieldShape result = site.input;
   const Shape low = per_dim(site, "low", options.low), high = per_dim(site, "high", options.high);
   for (int dim = 0; dim < low.rank(); ++dim) result.space[dim] += low[dim] + high[dim];
+  result.rows = {};  // they lie elsewhere, unless nothing changes
   return result;
 }
 

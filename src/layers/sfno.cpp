@@ -29,8 +29,8 @@ void declare(Keys<SfnoOptions>& keys) {
   keys.add("degrees", &O::degrees)
       .range(0, kMostPoints)
       .doc(
-          "Degrees of spherical harmonics, and orders, that the blocks work with; 0: as many as sums over "
-          "their grid give exactly.");
+          "Degrees of spherical harmonics, and orders, that the blocks and the ways to their grid and back "
+          "work with; 0: as many as sums over the grids give exactly.");
   declare_halves(keys);
   keys.add("positions", &O::positions)
       .doc("Whether a learned vector is added at each point of the blocks' grid.");

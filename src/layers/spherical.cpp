@@ -48,7 +48,7 @@ std::int64_t degrees_of(const LayerSite& site, std::int64_t asked, std::initiali
     if (asked > grid.most_degrees()) {
       site.error("degrees", concat("must be at most ", grid.most_degrees(), " on the grid ",
                                    Shape{grid.latitudes, grid.longitudes},
-                                   " (its rows, and half its columns), and is ", asked));
+                                   " (its rows, without a pole, and half its columns), and is ", asked));
     }
   }
   return asked > 0 ? asked : exact;
@@ -104,7 +104,7 @@ SphericalConvolution::SphericalConvolution(const LayerSite& site, const Spherica
 
 Variable SphericalConvolution::run(Tape& tape, const Variable& x, const Variable& residual) const {
   const Variable products = contract(tape, "brmlc,lcqn->bqrmln", transform_.analysis(tape, x), weight_);
-  const Variable y =
+  Variable y =
       transform_.synthesis(tape, contract_fixed(tape, "bqrmln,qrs->bsmln", products, complex_product()));
   if (!bias_.defined() && !residual.defined()) return y;
   return pointwise(tape, y, {"bhwc", bias_, "c", residual});
@@ -136,7 +136,8 @@ std::pair<SphericalTransform, SphericalTransform> transforms_of(const LayerSite&
 }  // namespace
 
 SphericalResample::SphericalResample(const LayerSite& site, const SphericalResampleOptions& options)
-    : Layer({Shape(options.size), site.input.channels, {}, {}, options.to_latitudes}),
+    : Layer({Shape(options.size), site.input.channels, {}, site.input.noise, options.to_latitudes},
+            PoleCrossing{}),
       transforms_(transforms_of(site, options)) {}
 
 Variable SphericalResample::run(Tape& tape, const Variable& x, const Variable& residual) const {

@@ -126,7 +126,9 @@ SphericalTransform::Factor fixed(std::string name, const Shape& shape,
 }  // namespace
 
 std::int64_t GlobalGrid::most_degrees() const {
-  return std::min(latitudes, (longitudes + 1) / 2);
+  // On the poles themselves all but order 0 are zero.
+  const std::int64_t rows_that_tell = rows == GlobalRows::kPolePoint ? latitudes - 1 : latitudes;
+  return std::min(rows_that_tell, (longitudes + 1) / 2);
 }
 
 std::int64_t GlobalGrid::exact_degrees() const {

@@ -250,21 +250,30 @@ std::string misfit(const EdgeUse& use, const Grid& grid) {
                                            : "do not end half a row before both poles");
 }
 
-/// What a model of spherical harmonics takes the grid for and it is not. (Where rows are others than it says,
-/// of those that it knows, it is not built.)
+/// Whether some model or layer in a section works with spherical harmonics.
+bool has_harmonics(const Json& section) {
+  if (section.is_object()) {
+    const std::string type = section.contains("type") && section["type"].is_string()
+                                 ? section["type"].get<std::string>()
+                                 : std::string();
+    if (type == "sfno" || type.starts_with("spherical_")) return true;
+  }
+  return (section.is_object() || section.is_array()) && std::ranges::any_of(section, has_harmonics);
+}
+
+/// What a model of spherical harmonics takes the grid for and it is not. (One whose rows are others of those
+/// that it knows, around the globe, is not built.)
 std::vector<std::string> sphere_warnings(const Json& model, const Grid& grid) {
-  if (model.value("type", "") != "sfno") return {};
-  const auto warn = [&](std::size_t axis, const char* name, const std::string& why) {
+  if (!has_harmonics(model)) return {};
+  const auto warn = [&](std::size_t axis, const char* name, const char* why) {
     const std::vector<double>& points = grid.axes[axis].coordinates;
-    return concat("model.type is \"sfno\", for fields around the globe, but the ", name, " of the data, ",
-                  number(points.front()), " to ", number(points.back()), ", ", why);
+    return concat("model works with spherical harmonics, for fields around the globe, but the ", name,
+                  " of the data, ", number(points.front()), " to ", number(points.back()), ", ", why);
   };
   std::vector<std::string> warnings;
   if (!grid.periodic) warnings.push_back(warn(1, "longitudes", "do not go round"));
-  if (!global_rows_of(grid.axes[0].coordinates)) {
-    warnings.push_back(warn(
-        0, "latitudes", concat("are taken as \"", model.value("latitudes", ""), "\", and do not lie so")));
-  }
+  if (!global_rows_of(grid.axes[0].coordinates))
+    warnings.push_back(warn(0, "latitudes", "are none of those between both poles that it knows"));
   return warnings;
 }
 

@@ -131,6 +131,17 @@ TEST(SphericalHarmonics, OfHighOrderAreOrthonormalAndFinite) {
   }
 }
 
+/// Where the first of an order are smaller near the poles than any double.
+TEST(SphericalHarmonics, OfDegreesBeyondTheRangeOfDoublesAreOrthonormal) {
+  const SphericalTransform transform({GlobalRows::kGauss, 2600, 5200}, 2600);
+  const Box row{{950, 2500, 0}, {1, 1, 2600}};
+  const std::vector<double> values = transform.from_degrees->values(row),
+                            weighted = transform.to_degrees->values(row);
+  double square = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) square += values[i] * weighted[i];
+  EXPECT_NEAR(square, 1, 1e-10);
+}
+
 /// Any part of a factor is that part of the whole.
 TEST(SphericalHarmonics, PartsOfFactorsAreThoseOfTheWhole) {
   const SphericalTransform transform({GlobalRows::kPoleCell, 9, 16}, 5);
@@ -197,6 +208,17 @@ TEST(SphericalLayers, KnowWhereRowsLie) {
   EXPECT_EQ(refused_model({down, linear, gauss, residual, up}, GlobalRows::kPoleCell), "");
   EXPECT_EQ(refused_model({down, linear, residual, conv, up}, {}),
             "model.layers[3].latitudes is \"pole_cell\", but the rows here are \"gauss\"");
+  // Where the grid changes otherwise, rows lie nobody knows where.
+  const Json pool = {{"type", "avg_pool"}, {"kernel", 2}}, pad = {{"type", "pad"}, {"high", {1, 0}}};
+  EXPECT_EQ(refused_model({pool, gauss, {{"type", "upsample"}, {"size", {9, 16}}}}, GlobalRows::kPoleCell)
+                .find("rows"),
+            std::string::npos);
+  EXPECT_EQ(refused_model({pad, gauss}, GlobalRows::kPoleCell).find("rows here"), std::string::npos);
+  const Json skip = {
+      {"type", "concat_skip"},
+      {"layers", {down, {{"type", "spherical_resample"}, {"latitudes", "gauss"}, {"size", {9, 16}}}}}};
+  EXPECT_EQ(refused_model({skip, linear}, GlobalRows::kPoleCell),
+            "model.layers[0].layers end with rows that are \"gauss\", where they began with \"pole_cell\"");
   const Json back = {{"type", "spherical_resample"}, {"latitudes", "gauss"}, {"size", {9, 16}}};
   EXPECT_EQ(refused_model({down, back, linear}, GlobalRows::kPoleCell),
             "model ends on rows that are \"gauss\", but those of the data are \"pole_cell\"");
@@ -225,7 +247,8 @@ TEST(SphericalConvolutions, NeedAGridAroundTheGlobe) {
             "here is [4, 7, 12]");
   EXPECT_EQ(refused({7, 12}, {.degrees = 6}), "");
   EXPECT_EQ(refused({7, 12}, {.degrees = 7}),
-            "model.layers[1].degrees must be at most 6 on the grid [7, 12] (its rows, and half its columns), "
+            "model.layers[1].degrees must be at most 6 on the grid [7, 12] (its rows, without a pole, and "
+            "half its columns), "
             "and is 7");
 }
 

@@ -109,13 +109,15 @@ TEST(EdgeWarnings, SayWhatASphereDoesNotHave) {
   EXPECT_EQ(edge_warnings(sfno, points), Lines());
   EXPECT_EQ(edge_warnings(sfno, make_geographic_grid({59.444, 19.876, -19.876, -59.444}, range(0, 60, 6))),
             Lines());
-  const std::string begin = "model.type is \"sfno\", for fields around the globe, but the ";
-  EXPECT_EQ(edge_warnings(sfno, without_south),
-            Lines{begin + "latitudes of the data, 90 to -60, are taken as \"pole_cell\", and do not lie so"});
-  EXPECT_EQ(
-      edge_warnings(sfno, area),
-      (Lines{begin + "longitudes of the data, 0 to 50, do not go round",
-             begin + "latitudes of the data, 60 to 30, are taken as \"pole_cell\", and do not lie so"}));
+  const std::string begin = "model works with spherical harmonics, for fields around the globe, but the ",
+                    unknown = ", are none of those between both poles that it knows";
+  EXPECT_EQ(edge_warnings(sfno, without_south), Lines{begin + "latitudes of the data, 90 to -60" + unknown});
+  const Lines of_area = {begin + "longitudes of the data, 0 to 50, do not go round",
+                         begin + "latitudes of the data, 60 to 30" + unknown};
+  EXPECT_EQ(edge_warnings(sfno, area), of_area);
+  const Json residual = {{"type", "residual"}, {"layers", {{{"type", "spherical_conv"}}}}};
+  EXPECT_EQ(edge_warnings({{"type", "sequential"}, {"layers", {residual}}}, area), of_area);
+  EXPECT_EQ(edge_warnings({{"type", "sequential"}, {"layers", {{{"type", "linear"}}}}}, area), Lines());
 }
 
 }  // namespace data_report_test
