@@ -186,7 +186,7 @@ std::string explain_key(const KeyTable& root, std::string_view path) {
   if (search.found()) return search.text();
   const std::string suggestion = search.suggestion();
   if (parts.size() > 1) {
-    if (const std::string text = explain_below_name(root, parts); !text.empty()) return text;
+    if (std::string text = explain_below_name(root, parts); !text.empty()) return text;
   }
   if (split_path(path).size() > 1) throw ConfigError(concat("there is no key ", quote(path), suggestion));
   return explain_name(root, path, suggestion);
