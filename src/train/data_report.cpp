@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "layers/spherical_harmonics.h"
+#include "layers/global_rows.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/image_pairs.h"

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "config/json.h"
 #include "files/glob.h"
-#include "layers/spherical_harmonics.h"
+#include "layers/global_rows.h"
 
 namespace jigsaw::inline train {
 
