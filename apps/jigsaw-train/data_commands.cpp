@@ -98,6 +98,7 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
     throw ConfigError("rechunk is for NetCDF files that name their dimensions, not for those of data.makani");
   FileSelection selection;
   selection.member = data.member;
+  selection.regrid = {data.regrid.method, data.regrid.variables, {}, {}};
   FileSet files(paths, selection, opener(Dimensions::kByName, data.external()));
   const Channels channels = make_channels(data, false);
   for (const Channel& channel : channels.targets) files.select(channel.field, true);

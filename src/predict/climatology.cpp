@@ -124,8 +124,9 @@ Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, c
   }
 }
 
-FileSelection Climatology::file_selection() {
+FileSelection Climatology::file_selection(const RegridOptions& regrid) {
   FileSelection selection;
+  selection.regrid = regrid;
   selection.free_dimensions = {"hour", "dayofyear"};
   return selection;
 }

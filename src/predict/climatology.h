@@ -41,8 +41,8 @@ class Climatology {
   /// @throws DataError  when they lack a wanted day or hour.
   Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
               const std::vector<DayAndHour>& wanted);
-  /// Files for the constructor above.
-  static FileSelection file_selection();
+  /// Files for the constructor above. @param regrid  as of the data.
+  static FileSelection file_selection(const RegridOptions& regrid);
 
   /// f32 [rows, columns, channels] of the piece, on the host; NaN where nothing is known.
   const Array& at(const DayAndHour& when) const;

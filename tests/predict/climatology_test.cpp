@@ -155,7 +155,7 @@ TEST_F(ClimatologyTest, IsReadFromAFile) {
   FileSet files({folder_.path() + "/in.nc"});
   const Channel channel{"t2m", Role::kPrognostic, {"t2m", std::nullopt}, {}, 6};
   files.select(channel.field, true);
-  FileSet there({path}, Climatology::file_selection());
+  FileSet there({path}, Climatology::file_selection({}));
   there.take_grid(files);
   there.select(channel.field, false);
   // The second row and the last two columns.

@@ -82,6 +82,29 @@ std::optional<AxisMap> AxisMap::make(const std::vector<double>& wanted, const st
   return map;
 }
 
+std::optional<AxisMap> AxisMap::make(AxisWeights weights, const std::vector<double>& there, bool circular) {
+  std::optional<AxisMap> map = make(weights.points(), there, circular);
+  if (map) map->weights_ = std::make_shared<AxisWeights>(std::move(weights));
+  return map;
+}
+
+std::optional<AxisMap> AxisMap::make_whole(const std::vector<double>& points,
+                                           const std::vector<double>& there, bool circular) {
+  std::optional<AxisMap> map = make(points, there, circular);
+  if (map) map->whole_ = std::ssize(points);
+  return map;
+}
+
+bool AxisMap::consecutive() const {
+  return std::ranges::all_of(runs_,
+                             [](const AxisRun& run) { return run.count == 1 || std::abs(run.step) == 1; });
+}
+
+AxisInterval AxisMap::needed(std::int64_t begin, std::int64_t count) const {
+  if (whole_ > 0) return {0, whole_};
+  return weights_ ? weights_->needed(begin, count) : AxisInterval{begin, count};
+}
+
 std::vector<AxisRun> AxisMap::runs(std::int64_t begin, std::int64_t count) const {
   std::vector<AxisRun> result;
   for (const AxisRun& run : runs_) {

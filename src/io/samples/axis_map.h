@@ -1,12 +1,15 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "samples/regrid.h"
+
 namespace jigsaw::inline samples {
 
-/// Points begin, begin + 1, … of an axis of the grid are points first, first + step, … of a file's.
+/// Points begin, begin + 1, … that are read are points first, first + step, … of a file's axis.
 struct AxisRun {
   std::int64_t begin = 0, count = 0, first = 0, step = 1;
 
@@ -23,11 +26,27 @@ class AxisMap {
   static std::optional<AxisMap> make(const std::vector<double>& wanted, const std::vector<double>& there,
                                      bool circular);
 
-  /// The runs that make up points [begin, begin + count) of the grid, in order.
+  /// Of points between those of the file, which are means of what is read there.
+  static std::optional<AxisMap> make(AxisWeights weights, const std::vector<double>& there, bool circular);
+
+  /// Of points that stand in no rows and columns of the file: all of these are read for any of them.
+  static std::optional<AxisMap> make_whole(const std::vector<double>& points,
+                                           const std::vector<double>& there, bool circular);
+
+  /// Whether points of the grid that follow one another do so in the file.
+  bool consecutive() const;
+  /// How points of the grid are made of those that are read; null where these are the grid's own.
+  const AxisWeights* weights() const { return weights_.get(); }
+  /// What is read for points [begin, begin + count) of the grid: these, or those that weights() takes.
+  AxisInterval needed(std::int64_t begin, std::int64_t count) const;
+  /// The runs that make up points [begin, begin + count) of those that are read, in order.
   std::vector<AxisRun> runs(std::int64_t begin, std::int64_t count) const;
+  std::vector<AxisRun> runs(AxisInterval points) const { return runs(points.begin, points.count); }
 
  private:
   std::vector<AxisRun> runs_;
+  std::shared_ptr<const AxisWeights> weights_;
+  std::int64_t whole_ = 0;  ///< how many are read for any point; 0: those that are needed
 };
 
 /// Longitudes of a file without jumps, so that they are monotonic where they go round the circle once:

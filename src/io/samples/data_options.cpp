@@ -104,7 +104,8 @@ void declare_inputs(Keys<DataOptions>& keys) {
           "NetCDF and GRIB files and Zarr stores, of images also HDF5 and NIfTI files, as names or patterns "
           "(*, ?), relative to the configuration's folder, else to the working folder. Times and variables "
           "of forecasts may be spread over the files, each of which must have the points of the first one's "
-          "grid; of images each file holds every variable. See docs/data.md.")
+          "grid, unless data.regrid brings fields to it; of images each file holds every variable. See "
+          "docs/data.md.")
       .required()
       .not_empty();
   keys.add("allow_external", &DataOptions::allow_external)
@@ -174,6 +175,12 @@ void declare_selection(Keys<DataOptions>& keys) {
       .doc("Every how many rows and columns are used, of the region from its first row and column on.")
       .must("be one number, or two, of rows and columns",
             [](const auto& every) { return every.size() == 1 || every.size() == 2; });
+  keys.add("regrid", &DataOptions::regrid)
+      .counts_where(of_forecasts())
+      .doc(
+          "How fields on other grids of latitudes and longitudes are brought to one grid: that of the first "
+          "of data.variables, or one that is named here. data.region and data.every choose among its "
+          "points.");
   keys.add("time_step", &DataOptions::time_step)
       .counts_where(of_forecasts())
       .range(0, 87600)

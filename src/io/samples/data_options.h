@@ -13,6 +13,7 @@
 #include "samples/channel_layout.h"
 #include "samples/field.h"
 #include "samples/members.h"
+#include "samples/regrid.h"
 #include "samples/time_axis.h"
 #include "samples/transform.h"
 
@@ -99,7 +100,8 @@ struct DataOptions {
   std::vector<DataPart> train, valid;
   RegionOptions region;
   std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
-  int time_step = 0;                      ///< hours; 0: all times
+  RegridOptions regrid;
+  int time_step = 0;  ///< hours; 0: all times
   Overlap overlap = Overlap::kEqual;
   MemberChoice member;   ///< of an ensemble
   MakaniOptions makani;  ///< of files that do not say what they hold

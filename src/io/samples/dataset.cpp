@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
+#include "config/config.h"
 #include "samples/shared_files.h"
 #include "samples/windows.h"
 
@@ -61,7 +62,7 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
 }
 
 FileSelection file_selection(const DataOptions& options, const std::string& metadata) {
-  FileSelection selection{options.region, options.every, options.time_step, options.overlap};
+  FileSelection selection{options.region, options.every, options.regrid, options.time_step, options.overlap};
   selection.member = options.member;
   if (options.makani.given()) selection.channels = ChannelLayout(options.makani, metadata);
   return selection;
@@ -127,6 +128,7 @@ Json Dataset::decides_statistics() const {
                   {"time_step", options_.time_step},
                   {"member", form_of<MemberChoice>()->write(options_.member)},
                   {"overlap", static_cast<int>(options_.overlap)}};
+  if (options_.regrid.method != Regrid::kNone) decides["regrid"] = to_json(options_.regrid);
   if (seldom) decides["forcing_times"] = static_cast<int>(options_.forcing_times);
   return decides;
 }

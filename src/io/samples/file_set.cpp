@@ -112,6 +112,7 @@ void FileSet::forget_grid() {
   sampled_places_.reset();
   places_.reset();
   axis_maps_.clear();
+  kept_weights_.clear();
 }
 
 void FileSet::forget_calendar_and_members() {
@@ -129,7 +130,7 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
   for (Part& part : series.parts) {
     if (!part.axes.horizontal()) continue;
     check_memory(part);
-    place_on_grid(part);
+    place_on_grid(part, selection_.regrid.of(field.variable));
   }
   series.units = check_units(field, series.parts);
   if (series.has_time) {
@@ -263,6 +264,7 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
   }
   const AxisMap& points = axis == 0 ? *part.rows : *part.columns;
   const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
+  if (part.regridded()) return on_grid(std::move(coordinate), of_grid);
   std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
   // A whole circle can always be written without a jump.
   const bool jumps = !std::ranges::is_sorted(values) && !std::ranges::is_sorted(values, std::greater());
@@ -294,8 +296,9 @@ bool FileSet::exact_in_float(const Field& field) const {
   const Series& source = series(field);
   if (source.between == Between::kLinear) return false;
   const std::vector<Part>& parts = source.parts;
-  return std::all_of(parts.begin(), parts.end(),
-                     [](const Part& part) { return Unpacking::exact_in_float(*part.variable); });
+  return std::all_of(parts.begin(), parts.end(), [](const Part& part) {
+    return !part.regridded() && Unpacking::exact_in_float(*part.variable);
+  });
 }
 
 template <typename T>
@@ -331,6 +334,7 @@ std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment
   const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
   if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude)
     return {};
+  if (part.regridded()) return {};
   Box slab = slab_of(part, entry.position, member);
   for (const int axis : {0, 1}) {
     const std::vector<AxisRun> runs =
@@ -406,11 +410,35 @@ void FileSet::read_part(const Part& part, std::int64_t time, std::int32_t member
   }
 }
 
-/// Every piece of the box whose rows and columns are equally spaced in the file comes with the hyperslab that
-/// holds it.
 template <typename T>
 void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<T> out) {
   if (box.empty()) return;
+  if (!part.regridded()) return read_points<T>(part, slab, box, out);
+  if (part.around) return read_around<T>(part, slab, box, out);
+  const AxisInterval wanted_rows{box.begin[0], box.extent[0]}, wanted_columns{box.begin[1], box.extent[1]};
+  const AxisInterval rows = part.rows->needed(box.begin[0], box.extent[0]),
+                     columns = part.columns->needed(box.begin[1], box.extent[1]);
+  static thread_local std::vector<T> there;  // kept from plane to plane
+  there.resize(static_cast<std::size_t>(rows.count * columns.count));
+  read_points<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
+  regrid<T>(*part.rows->weights(), wanted_rows, *part.columns->weights(), wanted_columns, there, out);
+}
+
+/// At the points of a projection.
+template <typename T>
+void FileSet::read_around(const Part& part, Box slab, const Box& box, std::span<T> out) {
+  const auto weights = weights_at(part, box);
+  const AxisInterval &rows = weights->rows(), &columns = weights->columns();
+  std::vector<T> there(static_cast<std::size_t>(rows.count * columns.count));
+  if (!there.empty())
+    read_points<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
+  weights->apply<T>(there, out);
+}
+
+/// Points that AxisMap::needed() of a part's rows and columns counts. Every piece of them whose rows and
+/// columns are equally spaced in the file comes with the hyperslab that holds it.
+template <typename T>
+void FileSet::read_points(const Part& part, Box slab, const Box& box, std::span<T> out) {
   Pin pin(*this, part.file);
   VariableFile& file = pin.file().file();
   if (!part.axes.horizontal()) {

@@ -35,6 +35,7 @@ struct VariableSummary {
 struct FileSelection {
   RegionOptions region;
   std::vector<std::int64_t> every = {1};
+  RegridOptions regrid = {};
   int time_step = 0;
   Overlap overlap = Overlap::kEqual;
   MemberChoice member = {};
@@ -79,8 +80,9 @@ struct FieldStorage {
 
 /// Several files as one data set: each field has the union of its times over all files. Fields are
 /// selected before they are read. The grid is that of the first one, without jumps in longitude, or the
-/// selected part of it; the others may have its rows and columns in another order, or more of them. All times
-/// are of one calendar. read() may be called from several threads. At most kMostOpenFiles are held open.
+/// selected part of it; the others may have its rows and columns in another order, or more of them, or are
+/// brought to it as FileSelection::regrid says, which may also name another grid. All times are of one
+/// calendar. read() may be called from several threads. At most kMostOpenFiles are held open.
 ///
 /// Every error is a DataError that names variable and file.
 class FileSet {
@@ -207,6 +209,17 @@ class FileSet {
   std::map<std::string, UndeclaredValues> undeclared() const;
 
  private:
+  /// The rows and columns of a file, between which points of a projection lie.
+  struct Around {
+    SourceAxis rows, columns;
+    Regrid method = Regrid::kNone;
+    bool operator==(const Around&) const = default;
+  };
+  /// Where the points of the grid stand along the axes of a file.
+  struct Axes {
+    std::shared_ptr<const AxisMap> rows, columns;
+    std::shared_ptr<const Around> around;  ///< of a projected grid, or null
+  };
   /// A variable (on one level) in one file.
   struct Part {
     int file = 0;
@@ -216,6 +229,9 @@ class FileSet {
     std::vector<std::int64_t> members;   ///< positions of those that are read; empty for what has none
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
     std::shared_ptr<const AxisMap> rows, columns;
+    std::shared_ptr<const Around> around;
+
+    bool regridded() const { return around || (rows && rows->weights() != nullptr); }
   };
   /// Where each time stands; shared by all fields of the same files, since it can be long.
   struct TimeIndex {
@@ -275,8 +291,13 @@ class FileSet {
   [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
   void check_memory(const Part& part);
-  void place_on_grid(Part& part);
-  void map_axes(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes);
+  void place_on_grid(Part& part, Regrid method);
+  void map_axes(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
+                Regrid method);
+  void place_around(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
+                    Regrid method);
+  std::shared_ptr<const PointWeights> weights_at(const Part& part, const Box& box);
+  [[noreturn]] void refuse_beyond(const Part& part, double latitude, double longitude);
   void turn_projection(Part& part, const std::vector<double>& rows, const std::vector<double>& columns);
   void place_on_projection(const Part& part);
   std::vector<double> sample_degrees(const Part& part);
@@ -285,7 +306,7 @@ class FileSet {
                  const std::string& path);
   static void refuse_gap(const std::vector<double>& longitudes, const std::string& path);
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
-                                const std::vector<double>& longitudes);
+                                const std::vector<double>& longitudes, Regrid method);
   void check_calendar(int file, const std::string& times);
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
@@ -300,6 +321,10 @@ class FileSet {
   void read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box, std::span<T> out);
   template <typename T>
   void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
+  template <typename T>
+  void read_around(const Part& part, Box slab, const Box& box, std::span<T> out);
+  template <typename T>
+  void read_points(const Part& part, Box slab, const Box& points, std::span<T> out);
   void require_one_member(const Field& field, const Part& one, const Part& other);
   template <typename T>
   void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
@@ -328,6 +353,14 @@ class FileSet {
   std::string grid_file_;
   std::optional<SampledPlaces> sampled_places_;  ///< that all fields must have
   std::optional<Places> places_;
+  /// Of points of a projected grid that were read last between others.
+  struct KeptWeights {
+    std::shared_ptr<const Around> around;
+    Box box;
+    std::shared_ptr<const PointWeights> weights;
+  };
+  std::deque<KeptWeights> kept_weights_;
+  std::mutex kept_weights_mutex_;
   std::vector<double> members_;  ///< their numbers, where all are read
   std::string members_file_;
   std::set<std::pair<int, std::string>> noted_members_;  ///< file and dimension
@@ -335,8 +368,8 @@ class FileSet {
   bool members_differ_ = false;
   std::optional<Calendar> calendar_;
   std::string calendar_file_;
-  std::map<std::tuple<int, std::string, std::string>, std::array<std::shared_ptr<const AxisMap>, 2>>
-      axis_maps_;
+  /// By file, dimensions and method.
+  std::map<std::tuple<int, std::string, std::string, Regrid>, Axes> axis_maps_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
   std::mutex mutex_;  ///< of what finds out about fields; reading needs it not

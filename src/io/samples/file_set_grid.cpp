@@ -12,6 +12,9 @@ namespace jigsaw::inline samples {
 
 namespace {
 
+/// In place of the file that the grid is of.
+constexpr const char* kNamedGrid = "data.regrid";
+
 /// "90, 88.75, … to −90 (145)".
 std::string describe_axis(const std::vector<double>& values) {
   std::string text = concat(values.size() > 1 ? concat(values[0], ", ", values[1]) : "");
@@ -89,11 +92,11 @@ void standardise(const std::array<std::vector<double>, 2>& samples, double& midd
 
 }  // namespace
 
-void FileSet::place_on_grid(Part& part) {
+void FileSet::place_on_grid(Part& part, Regrid method) {
   const std::string& rows = dimension(*part.variable, part.axes.latitude);
   const std::string& columns = dimension(*part.variable, part.axes.longitude);
-  auto& maps = axis_maps_[{part.file, rows, columns}];
-  if (!maps[0]) {
+  Axes& axes = axis_maps_[{part.file, rows, columns, method}];
+  if (!axes.rows) {
     DataFile& file = use(part.file);
     const bool projected = part.axes.projected;
     const auto points = [&](int axis, const std::string& name) {
@@ -102,24 +105,81 @@ void FileSet::place_on_grid(Part& part) {
     const std::vector<double> latitudes = points(part.axes.latitude, rows);
     const std::vector<double> longitudes = points(part.axes.longitude, columns);
     const bool first = grid_.axes.empty();
-    if (first) make_grid(latitudes, longitudes, projected, file.file().path());
-    map_axes(part, latitudes, longitudes);
+    const RegridOptions& regrid = selection_.regrid;
+    if (first && !regrid.latitude.empty()) {
+      make_grid(equal_steps(regrid.latitude), equal_steps(regrid.longitude), false, kNamedGrid);
+    } else if (first) {
+      make_grid(latitudes, longitudes, projected, file.file().path());
+    }
+    map_axes(part, latitudes, longitudes, method);
     if (first && projected && selection_.like) turn_projection(part, latitudes, longitudes);
     if (projected) place_on_projection(part);
-    maps = {part.rows, part.columns};
+    axes = {part.rows, part.columns, part.around};
   }
-  part.rows = maps[0];
-  part.columns = maps[1];
+  part.rows = axes.rows;
+  part.columns = axes.columns;
+  part.around = axes.around;
 }
 
+/// Where the points of the grid are the file's own they are read; but where a grid is coarser than the file
+/// means over its cells are no points.
 void FileSet::map_axes(Part& part, const std::vector<double>& latitudes,
-                       const std::vector<double>& longitudes) {
+                       const std::vector<double>& longitudes, Regrid method) {
   const bool projected = part.axes.projected;
-  const auto rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
-  const auto columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
-  if (projected == grid_.geographic || !rows || !columns) refuse_grid(part, latitudes, longitudes);
+  const bool at_points = places_ && !projected && (method == Regrid::kLinear || method == Regrid::kNearest);
+  if (at_points) return place_around(part, latitudes, longitudes, method);
+  auto rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
+  auto columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
+  const bool own =
+      rows && columns && (method != Regrid::kConservative || (rows->consecutive() && columns->consecutive()));
+  if (!own && method != Regrid::kNone && !projected && grid_.geographic) {
+    auto down = AxisWeights::make(grid_.axes[0], SourceAxis::latitude(latitudes), method);
+    auto along = AxisWeights::make(grid_.axes[1], SourceAxis::longitude(longitudes), method);
+    rows = down ? AxisMap::make(std::move(*down), latitudes, false) : std::nullopt;
+    columns = along ? AxisMap::make(std::move(*along), longitudes, true) : std::nullopt;
+  }
+  if (projected == grid_.geographic || !rows || !columns) refuse_grid(part, latitudes, longitudes, method);
   part.rows = std::make_shared<AxisMap>(*rows);
   part.columns = std::make_shared<AxisMap>(*columns);
+}
+
+/// Rows and columns of latitudes and longitudes around the points of a projection.
+void FileSet::place_around(Part& part, const std::vector<double>& latitudes,
+                           const std::vector<double>& longitudes, Regrid method) {
+  Around around{SourceAxis::latitude(latitudes), SourceAxis::longitude(longitudes), method};
+  const SampledPlaces& samples = sampled_places_.value();
+  const PointWeights weights(around.rows, around.columns, samples[0], samples[1], method);
+  if (weights.beyond()) refuse_beyond(part, samples[0][*weights.beyond()], samples[1][*weights.beyond()]);
+  part.rows = std::make_shared<AxisMap>(*AxisMap::make_whole(around.rows.points(), latitudes, false));
+  part.columns = std::make_shared<AxisMap>(*AxisMap::make_whole(around.columns.points(), longitudes, true));
+  // Files with the same axes share what is found out about them.
+  for (const auto& [key, known] : axis_maps_)
+    if (known.around && *known.around == around) part.around = known.around;
+  if (!part.around) part.around = std::make_shared<Around>(std::move(around));
+}
+
+void FileSet::refuse_beyond(const Part& part, double latitude, double longitude) {
+  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " does not reach ",
+                         latitude, "° N, ", longitude, "° E, where ", grid_file_,
+                         " has a point; data.regrid can bring it to that grid only where it has values"));
+}
+
+std::shared_ptr<const PointWeights> FileSet::weights_at(const Part& part, const Box& box) {
+  constexpr std::size_t kKept = 8;
+  {
+    const std::lock_guard lock(kept_weights_mutex_);
+    for (const KeptWeights& kept : kept_weights_)
+      if (kept.around == part.around && kept.box == box) return kept.weights;
+  }
+  const PointPlaces places = read_degrees(box);
+  const Around& around = *part.around;
+  auto weights = std::make_shared<const PointWeights>(around.rows, around.columns, places.latitude,
+                                                      places.longitude, around.method);
+  if (const auto p = weights->beyond()) refuse_beyond(part, places.latitude[*p], places.longitude[*p]);
+  const std::lock_guard lock(kept_weights_mutex_);
+  kept_weights_.push_back({part.around, box, weights});
+  if (kept_weights_.size() > kKept) kept_weights_.pop_front();
+  return weights;
 }
 
 /// Makes the grid of a projection with rows and columns in that order in which its corners are those of
@@ -133,7 +193,7 @@ void FileSet::turn_projection(Part& part, const std::vector<double>& rows,
     if (turn_rows) std::ranges::reverse(down);
     if (turn_columns) std::ranges::reverse(along);
     make_grid(down, along, true, path);
-    map_axes(part, rows, columns);
+    map_axes(part, rows, columns, Regrid::kNone);
   };
   for (const auto& [turn_rows, turn_columns] :
        {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
@@ -314,6 +374,7 @@ std::vector<std::string> FileSet::fields_elsewhere() {
   for (const auto& [field, series] : series_) {
     if (series.absent || series.parts.empty() || !series.parts.front().axes.horizontal()) continue;
     const Part& part = series.parts.front();
+    if (part.regridded()) continue;
     try {
       const auto [latitudes, longitudes] = use(part.file).places(*part.variable);
       if (latitudes == nullptr || longitudes == nullptr) continue;
@@ -400,21 +461,33 @@ void FileSet::require_everywhere(std::size_t axis, const Box& box, std::span<con
 }
 
 void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,
-                          const std::vector<double>& longitudes) {
-  const auto differs = [&](const char* axis, const std::vector<double>& here, std::size_t dim,
-                           bool circular) {
-    const std::vector<double>& there = grid_.axes[dim].coordinates;
-    return AxisMap::make(there, here, circular) ? std::string()
-                                                : concat("; its ", axis, " are ", describe_axis(here),
-                                                         ", those of the other ", describe_axis(there));
-  };
+                          const std::vector<double>& longitudes, Regrid method) {
   // Of a projection there are numbers of rows and columns alone.
   const bool degrees = !part.axes.projected && grid_.geographic;
-  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (",
-                         latitudes.size(), " x ", longitudes.size(), ") than the fields of ", grid_file_,
-                         " (", grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")",
-                         degrees ? differs("latitudes", latitudes, 0, false) : "",
-                         degrees ? differs("longitudes", longitudes, 1, true) : ""));
+  std::string differs;
+  const auto compare = [&](const char* axis, const std::vector<double>& here, std::size_t dim,
+                           const auto& source) {
+    const std::vector<double>& there = grid_.axes[dim].coordinates;
+    if (!degrees || AxisMap::make(there, here, dim == 1)) return;
+    if (method != Regrid::kNone && AxisWeights::make(grid_.axes[dim], source(here), method)) return;
+    differs +=
+        concat("; its ", axis, " are ", describe_axis(here), ", those of the other ", describe_axis(there));
+  };
+  compare("latitudes", latitudes, 0, SourceAxis::latitude);
+  compare("longitudes", longitudes, 1, SourceAxis::longitude);
+  const bool named = grid_file_ == kNamedGrid;
+  std::string hint;
+  if (method == Regrid::kNone && degrees) {
+    hint = "; data.regrid with \"method\": \"linear\" or \"conservative\" brings it to that grid";
+  } else if (method != Regrid::kNone) {
+    hint = degrees ? ", to which data.regrid can bring it only where it has values"
+                   : "; data.regrid takes fields on latitudes and longitudes, and to a projection \"linear\" "
+                     "or \"nearest\"";
+  }
+  throw DataError(concat(
+      part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (", latitudes.size(),
+      " x ", longitudes.size(), ") than ", named ? "that of " : "the fields of ", grid_file_, " (",
+      grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")", differs, hint));
 }
 
 }  // namespace jigsaw::inline samples

@@ -22,7 +22,7 @@ struct FileRange {
 };
 std::vector<FileRange> ranges_of(const AxisMap& map, std::int64_t begin, std::int64_t count) {
   std::vector<FileRange> ranges;
-  for (const AxisRun& run : map.runs(begin, count)) {
+  for (const AxisRun& run : map.runs(map.needed(begin, count))) {
     const std::int64_t last = run.first + (run.count - 1) * run.step;
     ranges.push_back({std::min(run.first, last), std::max(run.first, last) + 1});
   }
@@ -110,7 +110,9 @@ ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& pie
     const FieldStorage& field = *group.first;
     const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
-    const std::int64_t wanted = piece.extent.count() * std::ssize(group.entries) * variable->bytes;
+    const std::int64_t points = field.rows->needed(piece.begin[0], piece.extent[0]).count *
+                                field.columns->needed(piece.begin[1], piece.extent[1]).count;
+    const std::int64_t wanted = points * std::ssize(group.entries) * variable->bytes;
     const std::int64_t fetched = fetched_of(group, rows, columns);
     cost.wanted += wanted;
     cost.fetched += fetched;

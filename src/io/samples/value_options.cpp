@@ -104,6 +104,11 @@ void check_values(const DataOptions& o, const Place& at) {
     const std::vector<std::string> names = names_of(*more);
     all.insert(all.end(), names.begin(), names.end());
   }
+  std::vector<std::string> variables;
+  for (const auto* list : {&o.variables, &o.diagnostic, &o.constants, &o.forcing_variables})
+    for (const VariableOptions& variable : *list) variables.push_back(variable.name);
+  for (const auto& [name, method] : o.regrid.variables)
+    check_name("regrid.variables", name, variables, "variable", at);
   for (const auto& [name, range] : o.clamp) check_name("clamp", name, targets, "target", at);
   for (const auto& [name, transform] : o.transforms) {
     check_name("transforms", name, all, "variable or field", at);

@@ -1,0 +1,360 @@
+#include "samples/regrid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/config.h"
+
+namespace jigsaw::inline samples {
+
+namespace {
+
+/// Degrees by which coordinates of one point may differ, as single and double precision of one number do.
+constexpr double kTolerance = 1e-4;
+constexpr double kCircle = 360.0;
+
+double on_circle(double degrees) {
+  const double rest = degrees - kCircle * std::floor(degrees / kCircle);
+  return rest < kCircle ? rest : 0.0;
+}
+
+double sine(double degrees) {
+  return std::sin(degrees * std::numbers::pi / 180.0);
+}
+
+bool are_steps(const std::vector<double>& axis) {
+  if (axis.empty()) return true;
+  if (axis.size() != 3 || !(axis[2] > 0)) return false;
+  const double steps = std::abs(axis[1] - axis[0]) / axis[2];
+  return steps > 0.5 && std::abs(steps - std::round(steps)) < 1e-6 * std::max(1.0, steps);
+}
+
+void check_grid(const RegridOptions& options, const Place& at) {
+  const bool given = !options.latitude.empty() || !options.longitude.empty();
+  if (options.latitude.empty() != options.longitude.empty())
+    at.error(options.latitude.empty() ? "latitude" : "longitude", "must be given, as the other axis is");
+  if (given && options.method == Regrid::kNone)
+    at.error("method", "must be \"nearest\", \"linear\" or \"conservative\" where a grid is given");
+  if (!options.variables.empty() && options.method == Regrid::kNone)
+    at.error("method", "must be given beside those of single variables");
+  if (!given) return;
+  for (const double latitude : {options.latitude[0], options.latitude[1]}) {
+    if (std::abs(latitude) > 90)
+      at.error("latitude", concat("must not lie beyond a pole, as ", latitude, " does"));
+  }
+  const std::vector<double>& longitude = options.longitude;
+  if (std::abs(longitude[1] - longitude[0]) > kCircle - longitude[2] + 1e-6) {
+    at.error("longitude",
+             concat("must not go round the circle more than once: of the whole globe the last is ",
+                    longitude[0] + std::copysign(kCircle - longitude[2], longitude[1] - longitude[0])));
+  }
+}
+
+std::vector<ChoiceForm<Regrid>::Entry> methods(const std::string& none) {
+  return {{"none", Regrid::kNone, none},
+          {"nearest", Regrid::kNearest, "The value of the nearest row and column, as of kinds of soil."},
+          {"linear", Regrid::kLinear, "Linear between rows and between columns."},
+          {"conservative", Regrid::kConservative,
+           "The mean over each cell of the grid, by area: to a coarser grid, where nothing is to be lost."}};
+}
+
+}  // namespace
+
+Regrid RegridOptions::of(const std::string& variable) const {
+  const auto found = variables.find(variable);
+  return found == variables.end() ? method : found->second;
+}
+
+void declare(Keys<RegridOptions>& keys) {
+  keys.choice("method", &RegridOptions::method,
+              methods("Not at all: a file on another grid than the first one's is an error."))
+      .doc("How fields are brought to the grid whose files have another one.");
+  keys.add("variables", &RegridOptions::variables,
+           std::make_unique<MapForm<Regrid>>(choice<Regrid>(methods("Not at all."))))
+      .doc("The method for single variables, by name, where it is another one.");
+  keys.add("latitude", &RegridOptions::latitude)
+      .doc(
+          "The grid's first and last latitude and the step between, as [90, -90, 1.5]; []: the grid is that "
+          "of the first of the files.")
+      .must("be [] or [first, last, step], with a step above 0 that divides the way", are_steps);
+  keys.add("longitude", &RegridOptions::longitude)
+      .doc("The same of its longitudes, as [0, 358.5, 1.5].")
+      .must("be [] or [first, last, step], with a step above 0 that divides the way", are_steps);
+  keys.check(check_grid);
+}
+
+std::vector<double> equal_steps(const std::vector<double>& axis) {
+  const auto steps = static_cast<std::int64_t>(std::round(std::abs(axis[1] - axis[0]) / axis[2]));
+  std::vector<double> coordinates;
+  for (std::int64_t i = 0; i <= steps; ++i)
+    coordinates.push_back(axis[0] +
+                          (axis[1] - axis[0]) * static_cast<double>(i) / static_cast<double>(steps));
+  return coordinates;
+}
+
+double SourceAxis::turns(std::int64_t i) const {
+  return circular_ ? kCircle * std::floor(static_cast<double>(i) / static_cast<double>(size())) : 0.0;
+}
+
+SourceAxis SourceAxis::latitude(const std::vector<double>& there) {
+  SourceAxis axis;
+  axis.latitude_ = true;
+  axis.centres_ = there;
+  std::ranges::sort(axis.centres_);
+  axis.limits_ = make_geographic_grid(axis.centres_, {0}).axes[0].bounds;
+  return axis;
+}
+
+SourceAxis SourceAxis::longitude(const std::vector<double>& there) {
+  SourceAxis axis;
+  std::vector<double>& centres = axis.centres_;
+  for (const double longitude : there) centres.push_back(on_circle(longitude));
+  std::ranges::sort(centres);
+  if (centres.size() > 1 && centres.front() + kCircle - centres.back() < kTolerance) centres.pop_back();
+  const auto twice = [](double a, double b) { return b - a < kTolerance; };
+  centres.erase(std::unique(centres.begin(), centres.end(), twice), centres.end());
+  std::size_t begin = 0;
+  double gap = centres.front() + kCircle - centres.back();
+  for (std::size_t i = 1; i < centres.size(); ++i) {
+    if (centres[i] - centres[i - 1] <= gap + kTolerance) continue;
+    gap = centres[i] - centres[i - 1];
+    begin = i;
+  }
+  std::ranges::rotate(centres, centres.begin() + static_cast<std::ptrdiff_t>(begin));
+  for (double& centre : centres) centre += centre < centres.front() ? kCircle : 0.0;
+  const Grid grid = make_geographic_grid({0}, centres);
+  axis.limits_ = grid.axes[1].bounds;
+  axis.circular_ = grid.periodic;
+  return axis;
+}
+
+std::int64_t SourceAxis::before(double coordinate) const {
+  const double turn = circular_ ? std::floor((coordinate - centres_[0]) / kCircle) : 0.0;
+  const auto above = std::ranges::upper_bound(centres_, coordinate - kCircle * turn);
+  return (above - centres_.begin()) - 1 + static_cast<std::int64_t>(turn) * size();
+}
+
+std::vector<double> SourceAxis::points() const {
+  std::vector<double> points;
+  for (std::int64_t i = -origin(); i < size() + origin(); ++i) points.push_back(centre(i));
+  return points;
+}
+
+double SourceAxis::here(double coordinate) const {
+  if (latitude_) return coordinate;
+  if (circular_) return centres_.front() + on_circle(coordinate - centres_.front());
+  const double middle = 0.5 * (centres_.front() + centres_.back());
+  return coordinate + kCircle * std::round((middle - coordinate) / kCircle);
+}
+
+std::optional<SourceAxis::Between> SourceAxis::between(double coordinate, Regrid method) const {
+  const std::int64_t i = before(coordinate);
+  if (!has(i) || !has(i + 1)) {
+    const std::int64_t end = std::clamp<std::int64_t>(i, 0, size() - 1);
+    // A pole belongs to the row around it.
+    const bool within = coordinate > low(end) - kTolerance && coordinate < high(end) + kTolerance;
+    return within ? std::optional(Between{end, 0}) : std::nullopt;
+  }
+  const double below = centre(i), above = centre(i + 1);
+  if (coordinate - below < kTolerance) return Between{i, 0};
+  if (above - coordinate < kTolerance) return Between{i + 1, 0};
+  const double part = (coordinate - below) / (above - below);
+  if (method == Regrid::kNearest) return Between{part <= 0.5 ? i : i + 1, 0};
+  return Between{i, part};
+}
+
+bool AxisWeights::add_between(const SourceAxis& source, double coordinate, Regrid method) {
+  const std::optional<SourceAxis::Between> between = source.between(coordinate, method);
+  if (!between) return false;
+  means_.push_back({between->first, between->part > 0 ? 2 : 1, weights_.size()});
+  weights_.push_back(1 - between->part);
+  if (between->part > 0) weights_.push_back(between->part);
+  return true;
+}
+
+bool AxisWeights::add_cells(const SourceAxis& source, double low, double high) {
+  const auto measure = [&](double from, double to) {
+    return source.is_latitude() ? sine(to) - sine(from) : to - from;
+  };
+  std::int64_t i = source.before(low);
+  while (source.has(i) && source.low(i) > low) --i;
+  i = source.circular() ? i : std::max<std::int64_t>(i, 0);
+  while (source.has(i) && source.high(i) <= low) ++i;
+  const std::size_t at = weights_.size();
+  const std::int64_t first = i;
+  double sum = 0;
+  for (; source.has(i) && source.low(i) < high; ++i) {
+    weights_.push_back(measure(std::max(low, source.low(i)), std::min(high, source.high(i))));
+    sum += weights_.back();
+  }
+  if (!(sum >= 0.5 * measure(low, high))) return false;
+  for (std::size_t k = at; k < weights_.size(); ++k) weights_[k] /= sum;
+  means_.push_back({first, i - first, at});
+  return true;
+}
+
+std::optional<AxisWeights> AxisWeights::make(const GridAxis& wanted, const SourceAxis& source,
+                                             Regrid method) {
+  AxisWeights result;
+  // By how many turns the grid counts otherwise than the file, of which an area has no second chance.
+  const double middle = wanted.coordinates[wanted.coordinates.size() / 2];
+  const double turn = source.circular() ? 0.0 : source.here(middle) - middle;
+  for (std::size_t i = 0; i < wanted.coordinates.size(); ++i) {
+    const auto [low, high] = std::minmax({wanted.bounds[i] + turn, wanted.bounds[i + 1] + turn});
+    const bool there = method == Regrid::kConservative
+                           ? result.add_cells(source, low, high)
+                           : result.add_between(source, wanted.coordinates[i] + turn, method);
+    if (!there) return std::nullopt;
+  }
+  std::int64_t first = result.means_[0].first, end = first;
+  for (const Mean& mean : result.means_) {
+    first = std::min(first, mean.first);
+    end = std::max(end, mean.first + mean.count);
+  }
+  for (Mean& mean : result.means_) mean.first -= first;
+  for (std::int64_t i = first; i < end; ++i) result.points_.push_back(source.centre(i));
+  return result;
+}
+
+AxisInterval AxisWeights::needed(std::int64_t begin, std::int64_t count) const {
+  if (count == 0) return {};
+  // The grid's points follow one another.
+  const Mean &one = means_[static_cast<std::size_t>(begin)],
+             &other = means_[static_cast<std::size_t>(begin + count - 1)];
+  const std::int64_t first = std::min(one.first, other.first);
+  return {first, std::max(one.first + one.count, other.first + other.count) - first};
+}
+
+namespace {
+
+/// @param absent  the weight of what is missing.
+double mean_of(double sum, double absent) {
+  if (absent == 0) return sum;
+  return absent > 0.5 + 1e-9 ? std::nan("") : sum / (1 - absent);
+}
+
+}  // namespace
+
+template <typename T>
+void regrid(const AxisWeights& down, const AxisInterval& rows, const AxisWeights& along,
+            const AxisInterval& columns, std::span<const T> there, std::span<T> out) {
+  const AxisInterval read_rows = down.needed(rows.begin, rows.count),
+                     read_columns = along.needed(columns.begin, columns.count);
+  const auto width = static_cast<std::size_t>(columns.count);
+  require(std::ssize(there) == read_rows.count * read_columns.count &&
+              std::ssize(out) == rows.count * columns.count,
+          "a piece that is brought to another grid has the points that it needs");
+  // Along each row that is read, then down: sums, and the weight of what is missing.
+  std::vector<double> sums(static_cast<std::size_t>(read_rows.count) * width), missing(sums.size());
+  for (std::int64_t j = 0; j < columns.count; ++j) {
+    const std::span<const double> weights = along.weights(columns.begin + j);
+    const std::int64_t first = along.first(columns.begin + j) - read_columns.begin;
+    for (std::int64_t i = 0; i < read_rows.count; ++i) {
+      const T* values = &there[static_cast<std::size_t>(i * read_columns.count + first)];
+      double sum = 0, absent = 0;
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        const auto value = static_cast<double>(values[k]);
+        const bool is_there = value == value;
+        sum += is_there ? weights[k] * value : 0.0;
+        absent += is_there ? 0.0 : weights[k];
+      }
+      const std::size_t at = static_cast<std::size_t>(i) * width + static_cast<std::size_t>(j);
+      sums[at] = sum;
+      missing[at] = absent;
+    }
+  }
+  std::vector<double> sum(width), absent(width);
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    std::ranges::fill(sum, 0.0);
+    std::ranges::fill(absent, 0.0);
+    const std::span<const double> weights = down.weights(rows.begin + i);
+    const std::int64_t first = down.first(rows.begin + i) - read_rows.begin;
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      const std::size_t at = (static_cast<std::size_t>(first) + k) * width;
+      for (std::size_t j = 0; j < width; ++j) {
+        sum[j] += weights[k] * sums[at + j];
+        absent[j] += weights[k] * missing[at + j];
+      }
+    }
+    for (std::size_t j = 0; j < width; ++j) {
+      out[static_cast<std::size_t>(i) * width + j] = static_cast<T>(mean_of(sum[j], absent[j]));
+    }
+  }
+}
+
+template void regrid<float>(const AxisWeights&, const AxisInterval&, const AxisWeights&, const AxisInterval&,
+                            std::span<const float>, std::span<float>);
+template void regrid<double>(const AxisWeights&, const AxisInterval&, const AxisWeights&, const AxisInterval&,
+                             std::span<const double>, std::span<double>);
+
+PointWeights::PointWeights(const SourceAxis& rows, const SourceAxis& columns,
+                           std::span<const double> latitudes, std::span<const double> longitudes,
+                           Regrid method)
+    : points_(latitudes.size()) {
+  const auto grow = [](AxisInterval& interval, const SourceAxis::Between& between) {
+    const std::int64_t end = between.first + (between.part > 0 ? 2 : 1);
+    if (interval.count == 0) interval = {between.first, 0};
+    const std::int64_t last = std::max(interval.begin + interval.count, end);
+    interval.begin = std::min(interval.begin, between.first);
+    interval.count = last - interval.begin;
+  };
+  std::optional<std::int64_t> reference;  // the column that others are counted around
+  for (std::size_t p = 0; p < points_.size(); ++p) {
+    if (std::isnan(latitudes[p]) || std::isnan(longitudes[p])) continue;
+    const std::optional<SourceAxis::Between> row = rows.between(latitudes[p], method);
+    std::optional<SourceAxis::Between> column = columns.between(columns.here(longitudes[p]), method);
+    if (!row || !column) {
+      if (!beyond_) beyond_ = p;
+      continue;
+    }
+    if (columns.circular()) {
+      if (!reference) reference = column->first;
+      const double turns =
+          static_cast<double>(*reference - column->first) / static_cast<double>(columns.size());
+      column->first += columns.size() * static_cast<std::int64_t>(std::round(turns));
+    }
+    points_[p] = {
+        {row->first + rows.origin(), row->part}, {column->first + columns.origin(), column->part}, true};
+    grow(rows_, points_[p].row);
+    grow(columns_, points_[p].column);
+  }
+}
+
+template <typename T>
+void PointWeights::apply(std::span<const T> there, std::span<T> out) const {
+  require(std::ssize(there) == rows_.count * columns_.count && out.size() == points_.size(),
+          "points between those of a file have the rows and columns around them");
+  for (std::size_t p = 0; p < points_.size(); ++p) {
+    const Point& point = points_[p];
+    if (!point.placed) {
+      out[p] = std::numeric_limits<T>::quiet_NaN();
+      continue;
+    }
+    double sum = 0, absent = 0;
+    for (const int i : {0, 1}) {
+      const double down = i == 0 ? 1 - point.row.part : point.row.part;
+      for (const int j : {0, 1}) {
+        const double weight = down * (j == 0 ? 1 - point.column.part : point.column.part);
+        if (weight == 0) continue;
+        const std::int64_t at =
+            (point.row.first + i - rows_.begin) * columns_.count + point.column.first + j - columns_.begin;
+        const auto value = static_cast<double>(there[static_cast<std::size_t>(at)]);
+        if (value == value) {
+          sum += weight * value;
+        } else {
+          absent += weight;
+        }
+      }
+    }
+    out[p] = static_cast<T>(mean_of(sum, absent));
+  }
+}
+
+template void PointWeights::apply<float>(std::span<const float>, std::span<float>) const;
+template void PointWeights::apply<double>(std::span<const double>, std::span<double>) const;
+
+}  // namespace jigsaw::inline samples

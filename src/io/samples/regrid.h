@@ -1,0 +1,153 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/grid.h"
+#include "config/keys.h"
+
+namespace jigsaw::inline samples {
+
+/// How values at the points of a grid are made of those of a file on another grid; the names are those of
+/// xESMF and CDO.
+enum class Regrid {
+  kNone,
+  kNearest,      ///< the nearest point's along each axis
+  kLinear,       ///< linear along each axis (bilinear)
+  kConservative  ///< the mean over the grid's cell of the file's cells, by area (first order)
+};
+
+/// The configuration's section `data.regrid`.
+struct RegridOptions {
+  Regrid method = Regrid::kNone;
+  std::map<std::string, Regrid> variables;  ///< of single ones
+  /// First and last coordinate and step of the grid in degrees; empty: those of the first file.
+  std::vector<double> latitude, longitude;
+
+  Regrid of(const std::string& variable) const;
+  bool operator==(const RegridOptions&) const = default;
+};
+
+void declare(Keys<RegridOptions>& keys);
+
+/// first, first + step, … to last, towards which steps go.
+std::vector<double> equal_steps(const std::vector<double>& first_last_step);
+
+/// A run of neighbouring points of an axis.
+struct AxisInterval {
+  std::int64_t begin = 0, count = 0;
+};
+
+/// An axis of a file: points ascending without jumps, with the limits of their cells. Round a circle of n
+/// points point i + n is point i a turn later.
+class SourceAxis {
+ public:
+  static SourceAxis latitude(const std::vector<double>& there);
+  /// Longitudes in any order; an area begins behind the largest gap of the circle.
+  static SourceAxis longitude(const std::vector<double>& there);
+
+  bool is_latitude() const { return latitude_; }
+  bool circular() const { return circular_; }
+  std::int64_t size() const { return std::ssize(centres_); }
+  bool has(std::int64_t i) const { return circular_ || (i >= 0 && i < size()); }
+  double centre(std::int64_t i) const { return centres_[index(i)] + turns(i); }
+  double low(std::int64_t i) const { return limits_[index(i)] + turns(i); }
+  double high(std::int64_t i) const { return limits_[index(i) + 1] + turns(i); }
+  /// The last point at or before a coordinate; −1 before all others.
+  std::int64_t before(double coordinate) const;
+  /// The same longitude within half a turn of an area's middle, or the turn from the first point of a circle
+  /// on; latitudes stay as they are.
+  double here(double coordinate) const;
+  /// All points, of a circle also a turn before and behind it; the number of point 0 among them.
+  std::vector<double> points() const;
+  std::int64_t origin() const { return circular_ ? size() : 0; }
+
+  /// A value of (1 − part) of point `first` and `part` of the next, of which nothing is read where part is 0.
+  struct Between {
+    std::int64_t first = 0;
+    double part = 0;
+  };
+  /// Nothing beyond the last point by more than half a step.
+  std::optional<Between> between(double coordinate, Regrid method) const;
+  bool operator==(const SourceAxis&) const = default;
+
+ private:
+  double turns(std::int64_t i) const;
+  std::size_t index(std::int64_t i) const {
+    return static_cast<std::size_t>(circular_ ? (i % size() + size()) % size() : i);
+  }
+
+  std::vector<double> centres_, limits_;
+  bool circular_ = false, latitude_ = false;
+};
+
+/// An axis of a grid as weighted means over neighbouring points of the same axis of a file.
+class AxisWeights {
+ public:
+  /// @param wanted  an axis of a geographic grid, without jumps. Nothing where the file does not reach so
+  /// far: beyond its last point by more than half a step, or of cells by more than half of one.
+  static std::optional<AxisWeights> make(const GridAxis& wanted, const SourceAxis& source, Regrid method);
+
+  /// The file's points that the grid reads, ascending; round a circle some of them may come twice.
+  const std::vector<double>& points() const { return points_; }
+  /// Which of them points [begin, begin + count) of the grid read.
+  AxisInterval needed(std::int64_t begin, std::int64_t count) const;
+
+  /// Of a point of the grid: the first of points() that it reads, and the weights of that and the following
+  /// ones, whose sum is 1.
+  std::int64_t first(std::int64_t point) const { return means_[static_cast<std::size_t>(point)].first; }
+  std::span<const double> weights(std::int64_t point) const {
+    const Mean& mean = means_[static_cast<std::size_t>(point)];
+    return std::span(weights_).subspan(mean.at, static_cast<std::size_t>(mean.count));
+  }
+
+ private:
+  struct Mean {
+    std::int64_t first = 0, count = 0;
+    std::size_t at = 0;  ///< in weights_
+  };
+
+  bool add_between(const SourceAxis& source, double coordinate, Regrid method);
+  bool add_cells(const SourceAxis& source, double low, double high);
+
+  std::vector<double> points_, weights_;
+  std::vector<Mean> means_;
+};
+
+/// Values at `rows` × `columns` of a grid out of those of a file at the points that these need, row by row. A
+/// missing value (NaN) has no weight; where more than half of the weight lacks the result is missing. Each
+/// result depends on its own points alone, and not on which others are formed with it.
+template <typename T>
+void regrid(const AxisWeights& down, const AxisInterval& rows, const AxisWeights& along,
+            const AxisInterval& columns, std::span<const T> there, std::span<T> out);
+
+/// The same at points anywhere, as on a projection.
+class PointWeights {
+ public:
+  /// @param latitudes, longitudes  of the points in degrees; NaN where one has no place, and hence no value.
+  PointWeights(const SourceAxis& rows, const SourceAxis& columns, std::span<const double> latitudes,
+               std::span<const double> longitudes, Regrid method);
+
+  /// The first point that the file does not reach; nothing where it has all.
+  std::optional<std::size_t> beyond() const { return beyond_; }
+  /// The file's rows and columns that are read, by their numbers along the axes.
+  const AxisInterval& rows() const { return rows_; }
+  const AxisInterval& columns() const { return columns_; }
+  /// @param there  values at rows() × columns().
+  template <typename T>
+  void apply(std::span<const T> there, std::span<T> out) const;
+
+ private:
+  struct Point {
+    SourceAxis::Between row, column;
+    bool placed = false;
+  };
+  std::vector<Point> points_;
+  AxisInterval rows_, columns_;
+  std::optional<std::size_t> beyond_;
+};
+
+}  // namespace jigsaw::inline samples
