@@ -92,12 +92,13 @@ fs::path common_folder(const std::vector<std::string>& paths) {
 
 /// What is to be written, in the order of the files: in folders as theirs.
 std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
-                                 const std::vector<std::string>& paths) {
+                                 const VariableSources& sources, const std::vector<std::string>& paths) {
   const DataOptions& data = job.configuration.data;
   if (data.makani.given())
     throw ConfigError("rechunk is for NetCDF files that name their dimensions, not for those of data.makani");
   FileSelection selection;
   selection.member = data.member;
+  selection.sources = sources;
   selection.regrid = {data.regrid.method, data.regrid.variables, {}, {}};
   FileSet files(paths, selection, opener(Dimensions::kByName, data.external()));
   const Channels channels = make_channels(data, false);
@@ -182,11 +183,15 @@ ExitCode run_rechunk(const RechunkOptions& options) {
       if (data.task != Task::kForecast)
         throw ConfigError("rechunk is for fields on latitude and longitude (data.task forecast)");
     });
-    const std::vector<std::string> paths = expand_together(data.files, job.folder, job.world);
+    std::vector<std::string> paths;
+    const auto expand = [&](const std::vector<std::string>& patterns) {
+      return expand_together(patterns, job.folder, job.world);
+    };
+    const VariableSources sources = sources_of(data, expand, paths);
     tell_mesh(job, options.ranks > 0 ? options.ranks : job.world.size());
     probe_new_files(paths, Dimensions::kByName, data.external(), cache_folder(), job.world);
     together(job.world, [&] {
-      copies = plan_copies(options, job, paths);
+      copies = plan_copies(options, job, sources, paths);
       for (const Rechunk& copy : copies) {
         const fs::path folder = fs::path(copy.to).parent_path();
         std::error_code error;

@@ -124,9 +124,12 @@ Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, c
   }
 }
 
-FileSelection Climatology::file_selection(const RegridOptions& regrid) {
+FileSelection Climatology::file_selection(const DataOptions& options) {
   FileSelection selection;
-  selection.regrid = regrid;
+  selection.regrid = options.regrid;
+  for (const auto* variables : {&options.variables, &options.diagnostic})
+    for (const VariableOptions& variable : *variables)
+      selection.sources.variables[variable.name] = {variable.data_set, {}};
   selection.free_dimensions = {"hour", "dayofyear"};
   return selection;
 }

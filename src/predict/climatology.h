@@ -41,8 +41,8 @@ class Climatology {
   /// @throws DataError  when they lack a wanted day or hour.
   Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
               const std::vector<DayAndHour>& wanted);
-  /// Files for the constructor above. @param regrid  as of the data.
-  static FileSelection file_selection(const RegridOptions& regrid);
+  /// Files for the constructor above, with what the data says of names and grids.
+  static FileSelection file_selection(const DataOptions& options);
 
   /// f32 [rows, columns, channels] of the piece, on the host; NaN where nothing is known.
   const Array& at(const DayAndHour& when) const;

@@ -79,7 +79,7 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
         data.files(), targets, piece, periods_of(data.options().train, data.files().calendar(), "data.train"),
         wanted);
   }
-  FileSet files(paths, Climatology::file_selection(data.options().regrid), open_file);
+  FileSet files(paths, Climatology::file_selection(data.options()), open_file);
   files.take_grid(data.files());
   for (const Channel& target : targets) {
     files.select(target.field, false);

@@ -22,7 +22,7 @@ struct ExamplePlane {
 struct Examples {
   std::int64_t step = 0;
   int lead_hours = 0;       ///< 0: no forecast
-  std::int64_t start = 0;   ///< of the forecast, seconds since 1970-01-01
+  std::int64_t start = 0;   ///< time 0 of fields, seconds since 1970-01-01
   int classes = 0;          ///< 0: the planes are numbers
   std::int64_t slice = -1;  ///< its number along the volume's first axis; −1: no volume
   PlaneGrid grid;
@@ -32,7 +32,7 @@ struct Examples {
   std::vector<std::vector<double>> rmse_by_row;
 
   /// Fields are shown in one map of colours whatever their grid, images as they are used to be seen.
-  ColourMap colours() const { return lead_hours > 0 ? ColourMap::kSequential : ColourMap::kGrey; }
+  ColourMap colours() const { return targets.empty() ? ColourMap::kGrey : ColourMap::kSequential; }
 };
 
 /// examples.json (what is there, and errors by row) and examples.nc (the planes, CF) in a folder, each whole

@@ -98,6 +98,8 @@ void report_periods(const Dataset& data, DataReport& report) {
   std::vector<Time> times = data.files().times(data.channels().targets.front().field);
   for (const Channel& channel : data.channels().targets)
     times = common_times(times, data.files().times(channel.field));
+  for (const Field& field : fields_of(data.channels().inputs, Role::kPrognostic))
+    times = common_times(times, data.files().times(field));
   std::vector<std::string> said;
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {

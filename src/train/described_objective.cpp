@@ -14,9 +14,10 @@ namespace jigsaw::inline train {
 namespace {
 
 /// Files that a configuration names without giving data.shape.
-std::vector<std::string> files_of(const DataOptions& options, const std::filesystem::path& folder) {
+std::vector<std::string> files_of(const std::vector<std::string>& patterns,
+                                  const std::filesystem::path& folder) {
   try {
-    return expand_patterns(options.files, folder);
+    return expand_patterns(patterns, folder);
   } catch (const DataError& error) {
     throw ConfigError(
         concat("data.shape: give the extents of space, or the files that hold them: ", error.what()));
@@ -26,12 +27,15 @@ std::vector<std::string> files_of(const DataOptions& options, const std::filesys
 DataDescription describe_forecasts(const DataOptions& options, const std::filesystem::path& folder) {
   if (!options.shape.empty())
     return {Shape(options.shape), make_channels(options, looks_global(options.shape))};
-  const std::vector<std::string> paths = files_of(options, folder);
+  std::vector<std::string> paths;
+  const auto expand = [&](const std::vector<std::string>& patterns) { return files_of(patterns, folder); };
+  FileSelection selection = file_selection(options, makani_metadata(options.makani, folder));
+  selection.sources = sources_of(options, expand, paths);
   probe_files(paths, Dimensions::kByName, options.external());
-  FileSet files(paths, file_selection(options, makani_metadata(options.makani, folder)),
-                opener(Dimensions::kByName, options.external()));
+  FileSet files(paths, selection, opener(Dimensions::kByName, options.external()));
   const Channels fields = make_channels(options, false);
   for (const Channel& channel : fields.targets) files.select(channel.field, true);
+  for (const Field& field : fields_of(fields.inputs, Role::kPrognostic)) files.select(field, true);
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files.select_prescribed(field, options.forcing_times);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files.select(field, false);
@@ -80,7 +84,7 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
     return {part_extents(options, Shape(options.shape)), image_channels(options, fields_named)};
   std::vector<std::string> labels;
   if (options.classes > 0) labels.push_back(options.targets.front().name);
-  const std::vector<std::string> paths = files_of(options, folder);
+  const std::vector<std::string> paths = files_of(options.files, folder);
   probe_files(paths, Dimensions::kByNumber, options.external());
   ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()), options.spacing,
                    labels);

@@ -53,6 +53,11 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     throw ConfigError(
         concat("a model that is given noise runs ", kMostNoisyLeads, " leads at most, not ", rollout));
   if (rollout == 1) return;
+  if (configuration.data.of_same_time()) {
+    throw ConfigError(
+        "data.lead_hours is 0: targets are of the time of the inputs, and one step (train.rollout, "
+        "validation.rollout, --steps, --leads) is all there is");
+  }
   for (std::size_t i = 0; i < channels.inputs.size(); ++i) {
     const Channel& input = channels.inputs[i];
     const auto row = static_cast<std::int64_t>(i);

@@ -502,7 +502,7 @@ void BatchReader::fill_baseline(const Source& source, const BatchRequest& reques
       const Moment start = request.moment(b);
       if (increment) {
         writer_.add(batch.baseline, piece, b, c, [](std::size_t) { return 0.0; });
-      } else if (!planes.available(start)) {
+      } else if (lead_ == 0 || !planes.available(start)) {  // nothing persists within no time
         writer_.add(batch.baseline, piece, b, c, [](std::size_t) { return kNaN; });
       } else {
         const PlaneView x = planes.at(start, plane_of(piece));

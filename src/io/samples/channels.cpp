@@ -46,6 +46,11 @@ void append_forcing(std::vector<Channel>& channels, Forcing forcing, int hours) 
   channels.push_back({name(forcing), Role::kForcing, {}, forcing, hours, false, false});
 }
 
+/// Of what is known ahead: at time 0 and at the first target.
+std::vector<int> hours_given(const DataOptions& options) {
+  return options.of_same_time() ? std::vector{0} : std::vector{0, options.lead_hours};
+}
+
 void append_forcings(std::vector<Channel>& channels, const DataOptions& options, bool periodic) {
   for (const ForcingKind kind : options.forcings) {
     switch (kind) {
@@ -69,20 +74,20 @@ void append_forcings(std::vector<Channel>& channels, const DataOptions& options,
         append_forcing(channels, Forcing::kCosLongitude, 0);
         break;
       case ForcingKind::kCosZenithAngle:
-        for (const int hours : {0, options.lead_hours})
+        for (const int hours : hours_given(options))
           append_forcing(channels, Forcing::kCosZenithAngle, hours);
         break;
       case ForcingKind::kInsolation:
-        for (const int hours : {0, options.lead_hours}) append_forcing(channels, Forcing::kInsolation, hours);
+        for (const int hours : hours_given(options)) append_forcing(channels, Forcing::kInsolation, hours);
         break;
       case ForcingKind::kLocalSolarTime:
-        for (const int hours : {0, options.lead_hours}) {
+        for (const int hours : hours_given(options)) {
           append_forcing(channels, Forcing::kSinLocalTime, hours);
           append_forcing(channels, Forcing::kCosLocalTime, hours);
         }
         break;
       case ForcingKind::kTimeOfDay:
-        for (const int hours : {0, options.lead_hours}) {
+        for (const int hours : hours_given(options)) {
           append_forcing(channels, Forcing::kSinTimeOfDay, hours);
           append_forcing(channels, Forcing::kCosTimeOfDay, hours);
         }
@@ -128,11 +133,10 @@ Channels make_channels(const DataOptions& options, bool periodic) {
   Channels channels;
   for (const int hours : options.input_hours) append(channels.inputs, prognostic, Role::kPrognostic, hours);
   append(channels.inputs, constants, Role::kStatic, 0);
-  for (const int hours : {0, options.lead_hours})
-    append(channels.inputs, prescribed, Role::kPrescribed, hours);
+  for (const int hours : hours_given(options)) append(channels.inputs, prescribed, Role::kPrescribed, hours);
   append_forcings(channels.inputs, options, periodic);
   append_masks(channels.inputs, options.masks);
-  append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
+  if (!options.of_same_time()) append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
   append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_hours);
   mark_vector_components(channels.inputs, options);
   set_values(channels.inputs, options);

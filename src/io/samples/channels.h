@@ -37,7 +37,8 @@ struct Channel {
 ///
 /// Input: for each input hour in order every prognostic field in order; then statics; then prescribed fields,
 /// all at time 0, then all at the first target; then forcings; then masks, which stay as they are in
-/// rollouts. Target: prognostic, then diagnostic fields, at the lead time.
+/// rollouts. Target: prognostic, then diagnostic fields, at the lead time; of lead 0, at which prognostic
+/// fields are known, diagnostic ones alone.
 /// Known from the configuration alone, but for one thing: longitude is two channels on a periodic grid.
 struct Channels {
   std::vector<Channel> inputs, targets;

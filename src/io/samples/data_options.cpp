@@ -131,13 +131,15 @@ void declare_inputs(Keys<DataOptions>& keys) {
             [](const auto& shape) { return shape.empty() || shape.size() == 2 || shape.size() == 3; });
   keys.add("variables", &DataOptions::variables, variables_form())
       .doc(
-          "The prognostic variables, both inputs and targets, with levels of pressure in hPa. Of images the "
-          "inputs: names of data sets, with their groups, and channels as levels.")
+          "The prognostic variables, both inputs and targets (of data.lead_hours 0 inputs only), with levels "
+          "of "
+          "pressure in hPa. Of images the inputs: names of data sets, with their groups, and channels as "
+          "levels.")
       .required()
       .not_empty();
   keys.add("diagnostic", &DataOptions::diagnostic, variables_form())
       .counts_where(of_forecasts())
-      .doc("Variables that are targets only.");
+      .doc("Variables that are targets only; of data.lead_hours 0 the only ones.");
   keys.add("static", &DataOptions::constants, variables_form())
       .counts_where(of_forecasts())
       .doc("Variables that are inputs and constant in time.");
@@ -234,8 +236,10 @@ void declare_windows(Keys<DataOptions>& keys) {
       .must("name no hour twice", distinct<int>);
   keys.add("lead_hours", &DataOptions::lead_hours)
       .counts_where(of_forecasts())
-      .doc("Hours from time 0 to the target, and from each target of a rollout to the next.")
-      .range(1, 87600);
+      .doc(
+          "Hours from time 0 to the target, and from each target of a rollout to the next. 0: the targets, "
+          "data.diagnostic, are of the same time, and data.variables are inputs only, as for downscaling.")
+      .range(0, 87600);
   keys.choice("predict", &DataOptions::predict,
               {{"increment", Predict::kIncrement,
                 "The change from time 0 to the target, scaled by its own standard deviation; of denoise what "
@@ -331,23 +335,11 @@ void declare_images(Keys<DataOptions>& keys) {
       .doc("How training samples are changed at random: the same on every mesh, by step and sample.");
 }
 
-/// Variables of forecasts stand in data.files under their names.
-void refuse_files(const DataOptions& o, const Place& at) {
-  for (const auto& [key, variables] :
-       {std::pair{"variables", &o.variables}, std::pair{"diagnostic", &o.diagnostic},
-        std::pair{"static", &o.constants}, std::pair{"forcing_variables", &o.forcing_variables}}) {
-    for (const VariableOptions& variable : *variables) {
-      if (variable.files.empty() && variable.data_set.empty()) continue;
-      at.error(
-          key,
-          concat("names files or a data_set of ", variable.name,
-                 ", which is for images; times and variables of forecasts may be spread over data.files"));
-    }
-  }
-}
-
 void check_forecast(const DataOptions& o, const Place& at) {
-  refuse_files(o, at);
+  if (o.of_same_time() && o.diagnostic.empty())
+    at.error("diagnostic", "must name the targets where data.lead_hours is 0");
+  if (o.of_same_time() && o.boundary_width > 0)
+    at.error("boundary_width", "must be 0 where data.lead_hours is 0, for nothing is predicted again");
   check_vector_components(o, at);
   check_selection(o, at);
   check_values(o, at);
@@ -434,13 +426,15 @@ void declare(Keys<VariableOptions>& keys) {
           "without levels.");
   keys.add("data_set", &VariableOptions::data_set)
       .doc(
-          "Of images: the name of the data set in the files, where the variable is to have another; \"\": "
-          "name.");
+          "Its name in the files, where the variable is to have another, as of two data sets of one name; "
+          "\"\": "
+          "name. Of images the name of the data set.");
   keys.add("files", &VariableOptions::files)
       .changeable()
       .doc(
-          "Of images: the files that hold this variable, as data.files names them; [] for those of "
-          "data.files. In the order of their names they hold the same images.");
+          "The files that hold this variable, as data.files names them; [] for those of data.files. In the "
+          "order "
+          "of their names those of images hold the same images.");
 }
 
 void check_ends(const RegionOptions& region, const Place& at) {

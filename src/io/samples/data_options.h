@@ -23,8 +23,8 @@ namespace jigsaw::inline samples {
 struct VariableOptions {
   std::string name;
   std::vector<double> levels;
-  std::string data_set;            ///< of images: its name in the files; "": `name`
-  std::vector<std::string> files;  ///< of images: those that hold it; empty: data.files
+  std::string data_set;            ///< its name in the files; "": `name`
+  std::vector<std::string> files;  ///< those that hold it; empty: data.files
 
   bool operator==(const VariableOptions&) const = default;
 };
@@ -136,6 +136,8 @@ struct DataOptions {
   Transform transform_of(const Field& field) const;
   ValueRange range_of(const Field& field) const;
   bool of_images() const { return task != Task::kForecast; }
+  /// Whether targets are of the time of the inputs, and hence no forecasts.
+  bool of_same_time() const { return !of_images() && lead_hours == 0; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;
 };

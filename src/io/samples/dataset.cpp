@@ -16,13 +16,17 @@ namespace jigsaw::inline samples {
 Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
                  Communicator& communicator, const DataUse& use)
     : options_(options) {
-  paths_ = expand_together(options.files, folder, communicator);
+  const auto expand = [&](const std::vector<std::string>& patterns) {
+    return expand_together(patterns, folder, communicator);
+  };
+  const VariableSources sources = sources_of(options, expand, paths_);
   const std::string metadata =
       from_first(communicator, [&] { return makani_metadata(options.makani, folder); });
   const FileOpener open_file =
       share_files(paths_, Dimensions::kByName, options.external(), use.pass.cache, communicator);
   together(communicator, [&] {
     FileSelection selection = file_selection(options, metadata);
+    selection.sources = sources;
     selection.like = use.like;
     // Where nothing is read but what forecasts start from.
     const bool inputs_only = use.statistics && !use.train && !use.valid;
@@ -72,24 +76,34 @@ FileSelection file_selection(const DataOptions& options, const std::string& meta
 ///                      or null.
 void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
                    const Statistics* trained_with) {
+  sources_ = selection.sources.to_json();
   if (selection.channels)
     layout_ = {selection.channels->variable, selection.channels->channels, selection.channels->hours};
   files_ = std::make_unique<FileSet>(paths_, selection, open_file);
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
+  std::vector<Field> selected, absent;
   for (const Channel& channel : fields.targets) {
     const bool needed = trained_with == nullptr || channel.role == Role::kPrognostic;
-    if (needed || files_->holds(channel.field)) {
-      files_->select(channel.field, true);
-    } else {
-      const auto known = trained_with->fields.find(channel.field.name());
-      const std::string units = known == trained_with->fields.end() ? "" : known->second.units;
-      files_->select_absent(channel.field, units, fields.targets.front().field);
-    }
+    (needed || files_->holds(channel.field) ? selected : absent).push_back(channel.field);
+  }
+  const std::vector<Field> given = fields_of(fields.inputs, Role::kPrognostic),
+                           constants = fields_of(fields.inputs, Role::kStatic);
+  // The grid is that of the first field. Constant ones lie on that of the targets sooner than what is brought
+  // to it.
+  const bool like_constants =
+      selected.empty() && options_.regrid.method != Regrid::kNone && !constants.empty();
+  if (like_constants) files_->select(constants.front(), false);
+  selected.insert(selected.end(), given.begin(), given.end());
+  for (const Field& field : selected) files_->select(field, true);
+  for (const Field& field : absent) {
+    const auto known = trained_with->fields.find(field.name());
+    const std::string units = known == trained_with->fields.end() ? "" : known->second.units;
+    files_->select_absent(field, units, like_constants ? constants.front() : selected.front());
   }
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files_->select_prescribed(field, options_.forcing_times);
-  for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
+  for (const Field& field : constants) files_->select(field, false);
   if ((options_.member.all || options_.member.number) && !files_->has_members()) {
     const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);
     throw ConfigError(
@@ -128,6 +142,7 @@ Json Dataset::decides_statistics() const {
                   {"time_step", options_.time_step},
                   {"member", form_of<MemberChoice>()->write(options_.member)},
                   {"overlap", static_cast<int>(options_.overlap)}};
+  if (!sources_.is_null()) decides["sources"] = sources_;
   if (options_.regrid.method != Regrid::kNone) decides["regrid"] = to_json(options_.regrid);
   if (seldom) decides["forcing_times"] = static_cast<int>(options_.forcing_times);
   return decides;
@@ -140,10 +155,9 @@ void Dataset::check_shape() const {
 }
 
 std::vector<Time> Dataset::input_times() const {
-  std::vector<Time> times = files_->times(channels_.targets.front().field);
-  for (const Channel& channel : channels_.targets) {
-    if (channel.role == Role::kPrognostic) times = common_times(times, files_->times(channel.field));
-  }
+  const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrognostic);
+  std::vector<Time> times = files_->times(given.front());
+  for (const Field& field : given) times = common_times(times, files_->times(field));
   return times;
 }
 

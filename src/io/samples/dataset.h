@@ -85,7 +85,8 @@ class Dataset : public SampleSource {
   DataOptions options_;
   std::vector<std::string> paths_;
   std::unique_ptr<FileSet> files_;
-  Json layout_;  ///< of files that do not say what they hold; null for others
+  Json layout_;   ///< of files that do not say what they hold; null for others
+  Json sources_;  ///< VariableSources::to_json()
   Channels channels_;
   Rim rim_;
   Statistics statistics_;

@@ -79,7 +79,7 @@ void FileSet::select_prescribed(const Field& field, Between between) {
 bool FileSet::holds(const Field& field) {
   const std::lock_guard lock(mutex_);
   for (int f = 0; f < static_cast<int>(files_.size()); ++f)
-    if (use(f).find(field)) return true;
+    if (find_in(f, field)) return true;
   return false;
 }
 
@@ -87,7 +87,7 @@ void FileSet::select_absent(const Field& field, const std::string& units, const 
   const std::lock_guard lock(mutex_);
   Series absent = series(like);
   absent.units = units;
-  absent.absent = true;
+  absent.absent = absent.has_time = true;
   absent.index = std::make_shared<TimeIndex>();
   series_.insert({field, std::move(absent)});
 }

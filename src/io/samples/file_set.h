@@ -20,6 +20,7 @@
 #include "samples/field.h"
 #include "samples/forcings.h"
 #include "samples/members.h"
+#include "samples/variable_sources.h"
 
 namespace jigsaw::inline samples {
 
@@ -40,6 +41,7 @@ struct FileSelection {
   Overlap overlap = Overlap::kEqual;
   MemberChoice member = {};
   std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs
+  VariableSources sources = {};
   /// Dimensions that read_entry() chooses along, beside those of fields.
   std::vector<std::string> free_dimensions = {};
   /// Rows and columns stand as these do, in place of those of the first file; on a projection where the
@@ -276,6 +278,7 @@ class FileSet {
     int number_;
     DataFile& file_;
   };
+  std::optional<FieldPlace> find_in(int file, const Field& field);
   bool find_level(const Field& field, Part& part);
   void require_one_level(const Field& field, const std::vector<Part>& parts);
   void find_members(Part& part);

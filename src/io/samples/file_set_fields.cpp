@@ -92,11 +92,23 @@ std::vector<std::string> FileSet::series_in_time() {
   return {names.begin(), names.end()};
 }
 
+/// Another variable that is read is none by one of its usual names.
+std::optional<FieldPlace> FileSet::find_in(int f, const Field& field) {
+  DataFile& file = use(f);
+  const VariableSources& sources = selection_.sources;
+  if (!sources.may_hold(file.file().path(), field.variable)) return std::nullopt;
+  const std::string& name = sources.name_of(field.variable);
+  std::optional<FieldPlace> place = file.find({name, field.level});
+  const std::string found = place ? without_groups(place->variable->name) : "";
+  if (found != without_groups(name) && sources.names.contains(found)) return std::nullopt;
+  return place;
+}
+
 std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform) {
   std::vector<Part> parts;
   bool known = false;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const std::optional<FieldPlace> place = use(f).find(field);
+    const std::optional<FieldPlace> place = find_in(f, field);
     if (!place) continue;
     known = true;
     DataFile& file = use(f);
@@ -253,17 +265,20 @@ void FileSet::refuse_channels(const Part& part) {
 
 void FileSet::refuse_unknown(const std::string& variable) const {
   std::set<std::string> names;
+  std::vector<std::string> paths;
   for (const auto& file : files_) {
+    if (!selection_.sources.may_hold(file->file().path(), variable)) continue;
+    paths.push_back(file->file().path());
     for (const FileVariable& candidate : file->file().variables()) {
       if (!candidate.numeric() || !file->axes(candidate).horizontal()) continue;
       for (const std::string& name : names_in(*file, candidate)) names.insert(name);
     }
   }
   const std::vector<std::string> known(names.begin(), names.end());
-  throw DataError(concat("no variable ", variable, " in ",
-                         first_and_more(files_[0]->file().path(), std::ssize(files_) - 1, "file"),
-                         did_you_mean(variable, known),
-                         "; fields there: ", known.empty() ? "none" : join(known, ", ")));
+  const std::string& name = selection_.sources.name_of(variable);
+  throw DataError(
+      concat("no variable ", name, " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"),
+             did_you_mean(name, known), "; fields there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
 void FileSet::refuse_level(const Field& field) {
@@ -271,7 +286,7 @@ void FileSet::refuse_level(const Field& field) {
   std::string path;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile* file = &use(f);
-    const std::optional<FieldPlace> place = file->find(field);
+    const std::optional<FieldPlace> place = find_in(f, field);
     if (!place) continue;
     const FileVariable* variable = place->variable;
     path = file->file().path();
@@ -330,7 +345,7 @@ std::optional<std::string> FileSet::file_without_time(const Field& field) {
   const std::lock_guard lock(mutex_);
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
-    const std::optional<FieldPlace> place = file.find(field);
+    const std::optional<FieldPlace> place = find_in(f, field);
     if (place && !file.times_of(*place->variable, file.axes(*place->variable))) return file.file().path();
   }
   return std::nullopt;

@@ -135,7 +135,7 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
       all.push_back(StateMoments::of(states.back()));
     }
     for (std::size_t c = 0; c < channels.size(); ++c) {
-      const bool increments = channels[c].role == Role::kPrognostic &&
+      const bool increments = channels[c].role == Role::kPrognostic && lead > 0 &&
                               in_one_period(periods, time, time + lead) &&
                               files.has(channels[c].field, time + lead);
       if (!increments) continue;
@@ -283,8 +283,12 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
     return true;
   };
   std::vector<Channel> states = channels.targets;
-  const std::vector<Channel> prescribed = channels_of(channels, Role::kPrescribed);
-  states.insert(states.end(), prescribed.begin(), prescribed.end());
+  for (const Role role : {Role::kPrognostic, Role::kPrescribed}) {
+    const std::vector<Channel> given = channels_of(channels, role);
+    std::ranges::copy_if(given, std::back_inserter(states), [&](const Channel& channel) {
+      return std::ranges::find(channels.targets, channel.field, &Channel::field) == channels.targets.end();
+    });
+  }
   std::erase_if(states, take_known);
   const auto fields = static_cast<double>(states.size());
   double before = 0;
@@ -345,7 +349,7 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
       throw DataError(concat(channel.name, " does not vary, so it cannot be normalised (mean ", found.mean,
                              ", deviation ", found.deviation, "); leave it out"));
     }
-    if (predict != Predict::kIncrement || channel.role != Role::kPrognostic) return;
+    if (predict != Predict::kIncrement || channel.role != Role::kPrognostic || lead_hours == 0) return;
     if (statistics.lead_hours != lead_hours) {
       throw DataError(concat("the statistics are of increments over ", statistics.lead_hours,
                              " h, and data.lead_hours is ", lead_hours));
@@ -357,8 +361,7 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
   };
   for (const Channel& channel : channels.targets) check(channel);
   for (const Channel& channel : channels.inputs) {
-    const bool of_files = channel.role == Role::kStatic || channel.role == Role::kPrescribed;
-    if (of_files && !channel.mask) check(channel);
+    if (channel.role != Role::kForcing && !channel.mask) check(channel);
   }
 }
 

@@ -96,10 +96,10 @@ void declare_values(Keys<DataOptions>& keys) {
 }
 
 void check_values(const DataOptions& o, const Place& at) {
-  std::vector<std::string> targets = names_of(o.variables), all;
-  const std::vector<std::string> diagnostic = names_of(o.diagnostic);
-  targets.insert(targets.end(), diagnostic.begin(), diagnostic.end());
-  all = targets;
+  const std::vector<std::string> given = names_of(o.variables), diagnostic = names_of(o.diagnostic);
+  std::vector<std::string> all = given;
+  all.insert(all.end(), diagnostic.begin(), diagnostic.end());
+  const std::vector<std::string> targets = o.of_same_time() ? diagnostic : all;
   for (const std::vector<VariableOptions>* more : {&o.constants, &o.forcing_variables}) {
     const std::vector<std::string> names = names_of(*more);
     all.insert(all.end(), names.begin(), names.end());

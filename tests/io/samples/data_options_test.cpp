@@ -71,7 +71,8 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("train", {{"depth", {0, 9}}}).find("train must hold pairs of dates"), 0U);
   EXPECT_EQ(message("dims", {"height", "width"}).find("dims"), 0U);
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
-  EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
+  EXPECT_EQ(message("lead_hours", -1).find("lead_hours"), 0U);
+  EXPECT_EQ(message("lead_hours", 0), "diagnostic must name the targets where data.lead_hours is 0");
   EXPECT_EQ(message("vector_components", {"wind"}).find("vector_components names wind"), 0U);
   EXPECT_EQ(message("region", {{"latitude", {50, 40}}}),
             "region.latitude must be [] or [south, north], and 50 is north of 40; write [40, 50]");
