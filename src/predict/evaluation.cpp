@@ -115,6 +115,7 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
   report.title = options.title;
   report.source = concat("jigsaw-train, ", model.description());
   report.lead_hours = data.options().lead_hours;
+  report.of_months = data.options().time_step.month;
   report.forecasts = data.count(Split::kValid);
   report.scores = &scores;
   for (const Period& period : periods_of(data.options().valid, files.calendar(), "data.valid"))

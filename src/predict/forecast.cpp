@@ -36,11 +36,14 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options)
                                " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
     }
     const Calendar calendar = data.files().calendar();
-    if (!exists(date->first.date, calendar)) {
+    const Calendar of_files = data.files().file_calendar();
+    if (!exists(date->first.date, of_files)) {
       throw ConfigError(concat("command line: --start ", text, " is no day of the calendar of the files (",
-                               name(calendar), ")"));
+                               name(of_files), ")"));
     }
-    const Time start = date->in(calendar, concat("command line: --start ", text)).first;
+    const std::string key = concat("command line: --start ", text);
+    const Time start = data.files().of_months() ? month_of(date->in(of_files, key).first, of_files)
+                                                : date->in(calendar, key).first;
     data.require_inputs(start, options.steps);
     starts.push_back(start);
   }

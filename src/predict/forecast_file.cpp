@@ -89,8 +89,9 @@ FieldDescription described(FileSet& files, const Field& field, bool split_levels
 ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output,
                            std::int64_t overlap)
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
-  const Times times = times_of(contents);
-  define_times(contents, times, files.calendar());
+  months_ = files.of_months();
+  const Times times = times_of(contents, files.file_calendar());
+  define_times(contents, times, files.file_calendar());
   if (contents.members > 1) define_members(contents.members);
   if (files.member()) define_member(*files.member());
   define_fields(files, contents, overlap);
@@ -103,14 +104,18 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
   if (points_) write_points(files);
 }
 
-ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents) {
+/// A month is written as its middle.
+ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Calendar calendar) const {
   const bool hours = std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
+  const auto written = [&](Time time) {
+    return static_cast<double>(months_ ? middle_of_month(time, calendar) : time);
+  };
   const double unit = hours ? static_cast<double>(kHour) : 1.0;
   Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}};
   for (const Time start : contents.starts) {
-    times.starts.push_back(static_cast<double>(start) / unit);
+    times.starts.push_back(written(start) / unit);
     for (int lead = 1; lead <= contents.steps; ++lead) {
-      times.valid.push_back(static_cast<double>(start + lead * contents.lead_hours * kHour) / unit);
+      times.valid.push_back(written(start + lead * contents.lead_hours * kHour) / unit);
     }
   }
   return times;
@@ -134,6 +139,11 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
   auxiliary_.emplace_back("valid_time");
   lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
+  if (months_) {  // of which CF has no unit: they differ in length
+    file_.add_text(lead_variable_, "units", "1");
+    file_.add_text(lead_variable_, "long_name", "months since the start of the forecast");
+    return;
+  }
   file_.add_text(lead_variable_, "units", "hours");
   file_.add_text(lead_variable_, "standard_name", "forecast_period");
   file_.add_text(lead_variable_, "long_name", "time since the start of the forecast");
@@ -313,7 +323,8 @@ void ForecastFile::write_coordinates(const ForecastContents& contents, const Tim
   file_.write(time_variable_, times.starts);
   file_.write(valid_variable_, times.valid);
   std::vector<int> leads;
-  for (int lead = 1; lead <= contents.steps; ++lead) leads.push_back(lead * contents.lead_hours);
+  const int unit = months_ ? static_cast<int>(kMonth / kHour) : 1;
+  for (int lead = 1; lead <= contents.steps; ++lead) leads.push_back(lead * contents.lead_hours / unit);
   file_.write(lead_variable_, leads);
   if (members_ >= 0) {
     std::vector<int> numbers(static_cast<std::size_t>(contents.members));

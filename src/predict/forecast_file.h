@@ -69,7 +69,7 @@ class ForecastFile {
     std::vector<double> starts, valid;
   };
 
-  static Times times_of(const ForecastContents& contents);
+  Times times_of(const ForecastContents& contents, Calendar calendar) const;
   void define_times(const ForecastContents& contents, const Times& times, Calendar calendar);
   void define_members(std::int64_t members);
   void define_member(const CoordinateDescription& member);
@@ -94,6 +94,7 @@ class ForecastFile {
   std::vector<Axis> axes_;              // rows, columns, then levels
   std::optional<Points> points_;
   std::vector<Place> places_;
+  bool months_ = false;  ///< whether times are months
 };
 
 }  // namespace jigsaw::inline predict

@@ -99,7 +99,7 @@ std::vector<std::string> table_of(const ScoreReport& report) {
     lines.push_back(titles);
     for (std::size_t region = 0; region < scores.regions().size(); ++region) {
       for (int lead = 0; lead < scores.leads(); ++lead) {
-        const std::string hours = concat((lead + 1) * report.lead_hours, " h");
+        const std::string hours = lead_text((lead + 1) * report.lead_hours, report.of_months);
         std::string line = concat("  ", padded(scores.regions()[region].name, width), "  ",
                                   std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
         const ForecastScore score = scores.score(lead, variable, region);

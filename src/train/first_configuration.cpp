@@ -28,6 +28,26 @@ struct OpenedFields {
   std::vector<std::string> refusals;  ///< of refusals_in(), each once
 };
 
+/// Whether a field has a state a month, of months of several lengths.
+bool one_a_month(const VariableSummary& variable) {
+  Time least = kMonth, most = kMonth;
+  for (std::size_t i = 1; i < variable.times.size(); ++i) {
+    const Time step = variable.times[i] - variable.times[i - 1];
+    least = std::min(least, step);
+    most = std::max(most, step);
+  }
+  return least < most && least >= 28 * kDay && most <= 31 * kDay;
+}
+
+/// Whether all fields that change in time do so.
+bool are_monthly(const std::vector<VariableSummary>& catalogue) {
+  const auto changes = [](const VariableSummary& variable) { return variable.times.size() > 1; };
+  return std::ranges::any_of(catalogue, changes) &&
+         std::ranges::all_of(catalogue, [&](const VariableSummary& variable) {
+           return !changes(variable) || one_a_month(variable);
+         });
+}
+
 OpenedFields catalogue_of(const FirstOptions& options, const std::vector<std::string>& paths) {
   OpenedFields opened;
   std::set<std::string> refused;  // names of variables, which are the same in many files
@@ -41,6 +61,11 @@ OpenedFields catalogue_of(const FirstOptions& options, const std::vector<std::st
   FileSelection selection{.member = options.member};
   opened.files = std::make_unique<FileSet>(paths, selection, open);
   opened.catalogue = opened.files->catalogue();
+  if (are_monthly(opened.catalogue)) {
+    selection.time_step.month = true;
+    opened.files = std::make_unique<FileSet>(paths, selection, open);
+    opened.catalogue = opened.files->catalogue();
+  }
   if (const std::optional<RegionOptions> region = opened.files->region_across_gap()) {
     selection.region = *region;
     opened.files = std::make_unique<FileSet>(paths, selection, open);

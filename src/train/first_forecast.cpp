@@ -135,17 +135,19 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   } else if (member.number) {
     data.add("member", concat(*member.number), "of the ensemble; \"all\": each is a series of samples");
   }
+  const bool months = files.of_months();
+  if (months) data.add("time_step", quoted("month"), "a state stands for its month, which counts 720 hours");
   data.add("input_hours", concat("[", join(input_hours, ", "), "]"),
            concat("hours that the model sees; the files have a field ", even ? "" : "mostly ", "every ",
-                  hours, " h"));
-  data.add("lead_hours", concat(lead), "hours ahead that it predicts");
+                  months ? "month" : concat(hours, " h")));
+  data.add("lead_hours", concat(lead), months ? "a month ahead" : "hours ahead that it predicts");
   data.add("predict", quoted("increment"), "the change since hour 0; or \"state\"");
   data.add("train", period_text(train, calendar),
            concat("the files hold ", format_time(times.front(), calendar), " to ",
                   format_time(times.back(), calendar)));
   data.add("valid", period_text(valid, calendar), "begins where no window of training reaches");
-  const std::string title = concat(lead, "-hour forecasts on a grid of ", space, " points from ",
-                                   counted(std::ssize(paths), "file"), ".");
+  const std::string title = concat(months ? "Monthly" : concat(lead, "-hour"), " forecasts on a grid of ",
+                                   space, " points from ", counted(std::ssize(paths), "file"), ".");
   return {whole_text(options, title, data, space, globe_keys(files.grid()), channels,
                      R"({"type": "mse", "area_weighted": true})"),
           std::move(notices)};

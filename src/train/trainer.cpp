@@ -275,7 +275,10 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
   line["validation_seconds"] = seconds;
   line["time"] = utc_stamp(true);
   write_metrics(line);
-  ValidationTable options{{}, config_.data.of_images() ? 0 : config_.data.lead_hours, log_.terminal()};
+  ValidationTable options{{},
+                          config_.data.of_images() ? 0 : config_.data.lead_hours,
+                          config_.data.time_step.month,
+                          log_.terminal()};
   for (const auto& [name, field] : run_.data().statistics().fields) options.units[name] = field.units;
   log_.info(concat("step ", step, "  validation loss ", last_validation_->loss, " (", config_.loss.type(),
                    ")", before_last_validation_ ? concat(", before ", before_last_validation_->loss) : ""));

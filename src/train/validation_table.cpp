@@ -178,7 +178,9 @@ class Table {
     for (const Row& row : rows) {
       std::string line = "  " + padded(name_of(row), width_);
       if (options_.lead_hours > 0)
-        line += formatted(" %4lld h", static_cast<long long>(row.lead + 1) * options_.lead_hours);
+        line += formatted(
+            " %6s",
+            lead_text(static_cast<int>(row.lead + 1) * options_.lead_hours, options_.of_months).c_str());
       if (std::isnan(row.value)) {
         lines.push_back(line + why_none(row));
         continue;

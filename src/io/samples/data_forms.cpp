@@ -113,6 +113,21 @@ FormPtr<MemberChoice> form_for(TypeTag<MemberChoice>) {
   return custom<MemberChoice>({"a number, \"all\" or null", schema, read, write});
 }
 
+FormPtr<TimeStep> form_for(TypeTag<TimeStep>) {
+  static constexpr int kMost = 87600;
+  const auto read = [](const Json& json, const Place& at) -> std::optional<TimeStep> {
+    if (json.is_string() && json.get_ref<const std::string&>() == "month") return TimeStep{.month = true};
+    if (!json.is_number_integer()) return std::nullopt;
+    const auto hours = json.get<std::int64_t>();
+    if (hours < 0 || hours > kMost) at.error(concat("must be between 0 and ", kMost, ", or \"month\""));
+    return TimeStep{.hours = static_cast<int>(hours)};
+  };
+  const auto write = [](const TimeStep& step) { return step.month ? Json("month") : Json(step.hours); };
+  const Json schema = {
+      {"anyOf", {{{"type", "integer"}, {"minimum", 0}, {"maximum", kMost}}, {{"const", "month"}}}}};
+  return custom<TimeStep>({"an integer or \"month\"", schema, read, write});
+}
+
 FormPtr<std::vector<VariableOptions>> variables_form() {
   return std::make_unique<ListForm<VariableOptions>>(variable_form());
 }

@@ -185,11 +185,12 @@ void declare_selection(Keys<DataOptions>& keys) {
           "points.");
   keys.add("time_step", &DataOptions::time_step)
       .counts_where(of_forecasts())
-      .range(0, 87600)
       .doc(
           "Hours between the times that are used: those at multiples of it since 1970-01-01 00:00 of the "
           "files' calendar; 0: all that the files hold. Fields that data.forcing_times gives between "
-          "their times keep all of them.");
+          "their times keep all of them. \"month\": the files hold one state a month, whose time stands for "
+          "that month; a month is 720 hours in data.lead_hours and data.input_hours then, whatever its "
+          "days.");
   keys.choice(
           "overlap", &DataOptions::overlap,
           {{"equal", Overlap::kEqual, "All have to hold the same values; where they do not, the run ends."},
@@ -217,13 +218,14 @@ void check_selection(const DataOptions& o, const Place& at) {
                       ", which is not among data.variables, data.static and data.forcing_variables"));
     }
   }
-  if (o.time_step == 0) return;
-  if (o.lead_hours % o.time_step != 0)
-    at.error("lead_hours", concat("must be a multiple of data.time_step, ", o.time_step));
-  for (const int hours : o.input_hours) {
-    if (hours % o.time_step != 0)
-      at.error("input_hours", concat("must be multiples of data.time_step, ", o.time_step));
-  }
+  const int step = o.time_step.month ? static_cast<int>(kMonth / kHour) : o.time_step.hours;
+  if (step == 0) return;
+  const std::string of = o.time_step.month
+                             ? concat(step, ", the hours of a month where data.time_step is \"month\"")
+                             : concat("data.time_step, ", step);
+  if (o.lead_hours % step != 0) at.error("lead_hours", "must be a multiple of " + of);
+  for (const int hours : o.input_hours)
+    if (hours % step != 0) at.error("input_hours", "must be multiples of " + of);
 }
 
 void declare_windows(Keys<DataOptions>& keys) {

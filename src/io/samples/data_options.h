@@ -68,6 +68,14 @@ std::string to_text(const SliceRanges& ranges);
 /// Which file a field is taken from at a time that several have.
 enum class Overlap { kEqual, kFirst, kLast };
 
+/// Which times of the files are used.
+struct TimeStep {
+  int hours = 0;       ///< those at multiples of it; 0: all
+  bool month = false;  ///< each stands for its month, as of month_of()
+
+  bool operator==(const TimeStep&) const = default;
+};
+
 /// What holds between the times of a field that is prescribed.
 enum class Between {
   kNothing,
@@ -101,7 +109,7 @@ struct DataOptions {
   RegionOptions region;
   std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
   RegridOptions regrid;
-  int time_step = 0;  ///< hours; 0: all times
+  TimeStep time_step;
   Overlap overlap = Overlap::kEqual;
   MemberChoice member;   ///< of an ensemble
   MakaniOptions makani;  ///< of files that do not say what they hold
@@ -147,6 +155,7 @@ struct DataOptions {
 std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar calendar = Calendar::kStandard,
                                const std::string& key = "");
 
+FormPtr<TimeStep> form_for(TypeTag<TimeStep>);
 void declare(Keys<VariableOptions>& keys);
 void declare(Keys<RegionOptions>& keys);
 void declare(Keys<DataOptions>& keys);

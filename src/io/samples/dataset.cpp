@@ -139,7 +139,7 @@ Json Dataset::decides_statistics() const {
                   {"lead_hours", options_.lead_hours},
                   {"rows", grid().axes[0].coordinates},
                   {"columns", grid().axes[1].coordinates},
-                  {"time_step", options_.time_step},
+                  {"time_step", form_of<TimeStep>()->write(options_.time_step)},
                   {"member", form_of<MemberChoice>()->write(options_.member)},
                   {"overlap", static_cast<int>(options_.overlap)}};
   if (!sources_.is_null()) decides["sources"] = sources_;

@@ -37,7 +37,7 @@ struct FileSelection {
   RegionOptions region;
   std::vector<std::int64_t> every = {1};
   RegridOptions regrid = {};
-  int time_step = 0;
+  TimeStep time_step = {};
   Overlap overlap = Overlap::kEqual;
   MemberChoice member = {};
   std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs
@@ -140,8 +140,12 @@ class FileSet {
   PointPlaces read_degrees(const Box& box);
   /// read_degrees() for forcings. @throws DataError also where one is missing.
   PointPlaces read_forcing_degrees(const Box& box);
-  /// The calendar of all times.
-  Calendar calendar() const { return calendar_.value_or(Calendar::kStandard); }
+  /// The calendar of all times; of months that of month_of().
+  Calendar calendar() const { return of_months() ? Calendar::k360Day : file_calendar(); }
+  /// The same of the files.
+  Calendar file_calendar() const { return calendar_.value_or(Calendar::kStandard); }
+  /// Whether times are months.
+  bool of_months() const { return selection_.time_step.month; }
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
@@ -311,6 +315,7 @@ class FileSet {
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
                                 const std::vector<double>& longitudes, Regrid method);
   void check_calendar(int file, const std::string& times);
+  std::vector<Time> times_in(int file, const std::string& times);
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;

@@ -52,7 +52,7 @@ std::vector<VariableSummary> FileSet::catalogue() {
           summary.fault = error.what();
         }
         try {
-          if (const auto times = file.times_of(variable, axes)) append(summary.times, file.times(*times));
+          if (const auto times = file.times_of(variable, axes)) append(summary.times, times_in(f, *times));
         } catch (const DataError&) {
           if (axes.time >= 0) throw;
           // A scalar of no use is no time.
@@ -361,10 +361,26 @@ void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts
              "a constant field belongs into data.static"));
 }
 
+/// As the file has them, or the months that they stand for.
+std::vector<Time> FileSet::times_in(int number, const std::string& name) {
+  DataFile& file = use(number);
+  std::vector<Time> times = file.times(name);
+  if (!of_months()) return times;
+  const Calendar calendar = file.calendar(name);
+  const auto text = [&](std::size_t i) { return format_time(file.times(name)[i], calendar); };
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i] = month_of(times[i], calendar);
+    if (i == 0 || times[i] != times[i - 1]) continue;
+    throw DataError(concat(file.file().path(), " holds ", text(i - 1), " and ", text(i),
+                           ", two times of one month, and data.time_step is \"month\""));
+  }
+  return times;
+}
+
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
   const std::vector<Part>& parts = series.parts;
-  const Time step = series.between == Between::kNothing ? selection_.time_step * kHour : 0;
+  const Time step = series.between == Between::kNothing ? selection_.time_step.hours * kHour : 0;
   TimeDimensions key{step > 0, {}};
   for (const Part& part : parts) {
     const DataFile& file = use(part.file);
@@ -377,7 +393,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   if (known) return known;
   std::vector<std::pair<Time, TimeIndex::Entry>> found;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const std::vector<Time>& times = use(parts[p].file).times(key.second[p].second);
+    const std::vector<Time> times = times_in(parts[p].file, key.second[p].second);
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (step > 0 && times[i] % step != 0) continue;
       found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});

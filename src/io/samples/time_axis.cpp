@@ -294,6 +294,21 @@ std::string format_period(const Period& period, Calendar calendar) {
   return concat(first, " to ", last);
 }
 
+Time month_of(Time time, Calendar calendar) {
+  const Date date = date_from_days(floor_div(time, kDay), calendar);
+  return days_from_date({date.year, date.month, 16}, Calendar::k360Day) * kDay;
+}
+
+std::string lead_text(int hours, bool of_months) {
+  return of_months ? concat(hours * kHour / kMonth, " mo") : concat(hours, " h");
+}
+
+Time middle_of_month(Time month, Calendar calendar) {
+  const Date date = date_from_days(floor_div(month, kDay), Calendar::k360Day);
+  return days_from_date({date.year, date.month, 1}, calendar) * kDay +
+         days_in_month(date.year, date.month, calendar) * kDay / 2;
+}
+
 double year_fraction(Time time, Calendar calendar) {
   const std::int64_t year = date_from_days(floor_div(time, kDay), calendar).year;
   const Time begin = days_from_date({year, 1, 1}, calendar) * kDay;

@@ -69,6 +69,15 @@ std::pair<std::string, std::string> format_ends(const DatePeriod& period);
 /// "2019-03-01 to 2019-03-24".
 std::string format_period(const Period& period, Calendar calendar = Calendar::kStandard);
 
+/// Months as times of the calendar 360_day: the month that a time lies in, at 00:00 of its 16th day. So all
+/// follow one another by kMonth.
+inline constexpr Time kMonth = 30 * kDay;
+Time month_of(Time time, Calendar calendar);
+/// "6 h", or of months "1 mo".
+std::string lead_text(int hours, bool of_months);
+/// The middle of a month that month_of() gave, in another calendar.
+Time middle_of_month(Time month, Calendar calendar);
+
 /// The part of the year that has passed, in [0, 1).
 double year_fraction(Time time, Calendar calendar = Calendar::kStandard);
 /// From 1 on.

@@ -372,7 +372,7 @@ TEST(Prescribed, KeepsItsTimesWhateverTheStepAndThePeriod) {
   write_seldom(path);
   const Field co2{"co2", {}}, sst{"sst", {}};
   FileSelection selection;
-  selection.time_step = 36;  // of the two times it takes neither
+  selection.time_step.hours = 36;  // of the two times it takes neither
   FileSet files({path}, selection);
   files.select(sst, true);
   files.select_prescribed(co2, Between::kLinear);

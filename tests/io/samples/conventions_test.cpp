@@ -398,7 +398,7 @@ TEST(Conventions, OverlappingFilesAgreeOrAKeySaysWhichWins) {
 
 TEST(Conventions, TimesOfAStep) {
   const testing::TemporaryFolder folder;
-  FileSet files({write(folder, "a.nc", {.times = range(1, 1, 30)})}, {.time_step = 12});
+  FileSet files({write(folder, "a.nc", {.times = range(1, 1, 30)})}, {.time_step = {12}});
   files.select(kT2m, true);
   ASSERT_EQ(files.times(kT2m).size(), 2U);
   EXPECT_EQ(format_time(files.times(kT2m)[0]), "2020-02-01T12:00");
