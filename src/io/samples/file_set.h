@@ -296,6 +296,7 @@ class FileSet {
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
   [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
+  [[noreturn]] void refuse_beside_step(const Field& field, const Part& part, Time time, Time step);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
   void check_memory(const Part& part);
   void place_on_grid(Part& part, Regrid method);

@@ -377,6 +377,15 @@ std::vector<Time> FileSet::times_in(int number, const std::string& name) {
   return times;
 }
 
+void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time, Time step) {
+  const Time beside = (time % step + step) % step;
+  const auto hours = [](Time seconds) { return static_cast<double>(seconds) / static_cast<double>(kHour); };
+  throw DataError(concat("data.time_step ", hours(step), " takes times at multiples of ", hours(step),
+                         " h since 1970-01-01T00:00, and none of ", field.name(), ": those of ",
+                         use(part.file).file().path(), " lie beside, ", format_time(time, file_calendar()),
+                         " by ", hours(beside), " h; 0 takes all"));
+}
+
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
   const std::vector<Part>& parts = series.parts;
@@ -392,13 +401,19 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   std::shared_ptr<const TimeIndex>& known = indices_[key];
   if (known) return known;
   std::vector<std::pair<Time, TimeIndex::Entry>> found;
+  std::optional<std::pair<std::size_t, Time>>
+      beside;  // the first part and time that data.time_step leaves out
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const std::vector<Time> times = times_in(parts[p].file, key.second[p].second);
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (step > 0 && times[i] % step != 0) continue;
+      if (step > 0 && times[i] % step != 0) {
+        if (!beside) beside = {p, times[i]};
+        continue;
+      }
       found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});
     }
   }
+  if (found.empty() && beside) refuse_beside_step(field, parts[beside->first], beside->second, step);
   const bool last_wins = selection_.overlap == Overlap::kLast;
   std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;

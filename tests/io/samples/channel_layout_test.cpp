@@ -372,11 +372,11 @@ TEST(Prescribed, KeepsItsTimesWhateverTheStepAndThePeriod) {
   write_seldom(path);
   const Field co2{"co2", {}}, sst{"sst", {}};
   FileSelection selection;
-  selection.time_step.hours = 36;  // of the two times it takes neither
+  selection.time_step.hours = 96;  // of the two times it takes the second
   FileSet files({path}, selection);
   files.select(sst, true);
   files.select_prescribed(co2, Between::kLinear);
-  EXPECT_EQ(files.times(sst).size(), 0U);
+  EXPECT_EQ(files.times(sst), std::vector{at("2020-01-11")});
   EXPECT_EQ(files.times(co2).size(), 2U);
   std::vector<double> plane(4);
   files.read(co2, at("2020-01-03T12:00"), {{0, 0}, {2, 2}}, plane);
