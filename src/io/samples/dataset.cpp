@@ -188,15 +188,10 @@ std::function<std::string(Time)> Dataset::why_not_prescribed() const {
 
 /// Why a field is not there at a time, where it is, and which key would change that.
 std::string Dataset::why_not(const Field& field, Time time) const {
-  const auto text = [&](Time t) { return format_time(t, files_->calendar()); };
+  const Calendar calendar = files_->calendar();
   const std::vector<Time>& times = files_->times(field);
-  const std::string there =
-      times.empty()
-          ? "at no time"
-          : concat("at ", times.size(), times.size() == 1 ? " time, " : " times from ", text(times.front()),
-                   times.size() == 1 ? "" : concat(" to ", text(times.back())));
-  std::string what =
-      concat(field.name(), " is in ", files_->where(field), " ", there, ", not at ", text(time));
+  std::string what = concat(field.name(), " is in ", files_->where(field), " at ",
+                            times_text(times, calendar), ", not at ", format_time(time, calendar));
   const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrescribed);
   if (std::ranges::find(given, field) == given.end()) return what;
   const bool between = !times.empty() && times.front() < time && time < times.back();
@@ -207,14 +202,32 @@ std::string Dataset::why_not(const Field& field, Time time) const {
   return what + "; data.forcing_variables must be there at time 0 and at all leads";
 }
 
+/// "u has 80 times from … to …, and t2m 160 times from … to …", of the field that has fewest and of another;
+/// "" where all have the same.
+std::string Dataset::fewest_times(const std::vector<Field>& fields) const {
+  const auto times = [&](const Field& field) -> const std::vector<Time>& { return files_->times(field); };
+  const auto fewer = [&](const Field& a, const Field& b) { return times(a).size() < times(b).size(); };
+  const auto fewest = std::ranges::min_element(fields, fewer);
+  std::vector<Field> others = fields;
+  std::erase_if(others, [&](const Field& field) { return times(field) == times(*fewest); });
+  if (others.empty()) return "";
+  const auto other = std::ranges::max_element(others, fewer);
+  const Calendar calendar = files_->calendar();
+  return concat(fewest->name(), " has ", times_text(times(*fewest), calendar), ", and ", other->name(), " ",
+                times_text(times(*other), calendar));
+}
+
 void Dataset::find_all_windows(int rollout, const DataUse& use) {
   const std::vector<Time> inputs = input_times();
   std::vector<Time> targets = inputs;
-  for (const Channel& channel : channels_.targets)
+  std::vector<Field> fields = fields_of(channels_.inputs, Role::kPrognostic);
+  for (const Channel& channel : channels_.targets) {
     targets = common_times(targets, files_->times(channel.field));
+    fields.push_back(channel.field);
+  }
   const Calendar calendar = files_->calendar();
   WindowRule rule{options_.input_hours, options_.lead_hours, rollout, has_prescribed(), rollout,
-                  why_not_prescribed()};
+                  why_not_prescribed(), fewest_times(fields)};
   if (use.train) {
     train_windows_ = of_each_member(find_windows(
         inputs, targets, rule, periods_of(options_.train, calendar, "data.train"), "data.train", calendar));
@@ -234,10 +247,10 @@ std::vector<Time> Dataset::of_each_member(const std::vector<Time>& windows) cons
 std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std::string& key,
                                   int leads) const {
   const std::vector<Time> inputs = input_times();
-  return find_windows(
-      inputs, inputs,
-      {options_.input_hours, options_.lead_hours, 0, has_prescribed(), leads, why_not_prescribed()}, periods,
-      key, files_->calendar());
+  return find_windows(inputs, inputs,
+                      {options_.input_hours, options_.lead_hours, 0, has_prescribed(), leads,
+                       why_not_prescribed(), fewest_times(fields_of(channels_.inputs, Role::kPrognostic))},
+                      periods, key, files_->calendar());
 }
 
 void Dataset::require_inputs(Time start, int leads) const {

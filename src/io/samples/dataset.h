@@ -79,6 +79,7 @@ class Dataset : public SampleSource {
   std::vector<Field> prescribed() const;
   std::function<std::string(Time)> why_not_prescribed() const;
   std::string why_not(const Field& field, Time time) const;
+  std::string fewest_times(const std::vector<Field>& fields) const;
   std::vector<Time> of_each_member(const std::vector<Time>& windows) const;
   void find_all_windows(int rollout, const DataUse& use);
 

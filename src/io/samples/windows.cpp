@@ -16,12 +16,6 @@ bool holds(const std::vector<Time>& times, Time time) {
   return std::binary_search(times.begin(), times.end(), time);
 }
 
-std::string describe_times(const std::vector<Time>& times, Calendar calendar) {
-  if (times.empty()) return "no time that all variables share";
-  return concat(times.size(), " times from ", format_time(times.front(), calendar), " to ",
-                format_time(times.back(), calendar));
-}
-
 /// "; these are 6 h apart, so data.lead_hours must be a multiple of 6", or "" where that is not the reason.
 std::string why_none(const std::vector<Time>& times, const WindowRule& rule) {
   Time step = 0;
@@ -79,7 +73,15 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
   throw DataError(concat(
       key, " (", join(names, ", "), ") holds no window with inputs at ", join(rule.input_hours, ", "), " h",
       rule.rollout > 0 ? concat(" and targets up to ", rule.rollout * rule.lead_hours, " h") : "",
-      "; the files hold ", describe_times(common, calendar), why_none(common, rule)));
+      "; the files hold ", common.empty() ? "no time that all variables share" : times_text(common, calendar),
+      why_none(common, rule), rule.fewest_times.empty() ? "" : "; ", rule.fewest_times));
+}
+
+std::string times_text(const std::vector<Time>& times, Calendar calendar) {
+  if (times.empty()) return "no time";
+  const std::string first = format_time(times.front(), calendar);
+  if (times.size() == 1) return concat("1 time, ", first);
+  return concat(times.size(), " times from ", first, " to ", format_time(times.back(), calendar));
 }
 
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b) {

@@ -18,6 +18,8 @@ struct WindowRule {
   int prescribed_leads = 0;
   /// Of a time at which it is not: what lacks, and which key decides, for errors.
   std::function<std::string(Time)> why_not_prescribed = {};
+  /// Where fields have different times: of the one that has fewest, beside another, for errors.
+  std::string fewest_times = {};
 };
 
 /// The times 0 of all windows in the periods, ascending. A window belongs to a period when its time 0 and all
@@ -30,10 +32,13 @@ struct WindowRule {
 /// @param calendar      that of the times.
 /// @throws DataError    when there is no window; it says the periods and what the files hold, and where the
 ///                      leads or input hours are no multiple of the hours between their times, or what is
-///                      prescribed is what lacks.
+///                      prescribed is what lacks; and which field has the fewest times.
 std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
                                const WindowRule& rule, const std::vector<Period>& periods,
                                const std::string& key, Calendar calendar = Calendar::kStandard);
+
+/// "no time", "1 time, 2020-01-01T00:00", "9 times from 2020-01-01T00:00 to 2020-01-03T00:00".
+std::string times_text(const std::vector<Time>& times, Calendar calendar);
 
 /// The times in both, ascending.
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);

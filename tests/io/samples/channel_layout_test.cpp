@@ -419,6 +419,24 @@ TEST(Prescribed, ErrorsNameFileAndKey) {
   });
 }
 
+TEST(Windows, NoneNamesTheVariableOfFewestTimes) {
+  const testing::TemporaryFolder folder;
+  write_seldom(folder.path() + "/seldom.nc");
+  write_long_ensemble(folder.path() + "/states.nc", true);
+  DataOptions options = of_all_members("states.nc");
+  options.variables.push_back({"sst", {}});
+  options.variables.back().files = {"seldom.nc"};
+  run_ranks(1, [&](Communicator& communicator) {
+    const std::string message =
+        message_of<DataError>([&] { const Dataset data(options, folder.path(), 1, communicator); });
+    EXPECT_NE(message.find("; sst has 2 times from 2020-01-01T00:00 to 2020-01-11T00:00, and t2m 5 times "
+                           "from 2020-01-01T00:00 "
+                           "to 2020-01-02T00:00"),
+              std::string::npos)
+        << message;
+  });
+}
+
 /// As when files of two months overlap and were joined.
 TEST(FileSet, ATimeThatStandsTwiceInAFileIsSaidToStandThere) {
   const testing::TemporaryFolder folder;

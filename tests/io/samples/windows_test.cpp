@@ -75,6 +75,8 @@ TEST(Windows, NoneForLeadsBetweenTheTimes) {
   EXPECT_NE(message({{-3, 0}, 6, 1}).find("are 6 h apart, so data.input_hours must be multiples of 6"),
             std::string::npos);
   EXPECT_EQ(message({{0}, 1200, 1}).find("apart"), std::string::npos);
+  const std::string named = message({.input_hours = {0}, .lead_hours = 5, .fewest_times = "u has 3 times"});
+  EXPECT_NE(named.find("must be a multiple of 6; u has 3 times"), std::string::npos) << named;
 }
 
 TEST(Sampler, EpochsArePermutationsThatRunOn) {
