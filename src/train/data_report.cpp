@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -93,6 +94,25 @@ std::string listed(const std::map<std::string, FieldStatistics>& fields) {
   return join(parts, "; ");
 }
 
+/// Those in a period.
+std::vector<Time> times_in(const std::vector<Time>& times, const Period& period) {
+  return {std::lower_bound(times.begin(), times.end(), period.first),
+          std::upper_bound(times.begin(), times.end(), period.last)};
+}
+
+/// The prescribed fields by those of these times at which they are there, which many share.
+std::map<std::vector<Time>, std::vector<std::string>> prescribed_at(const Dataset& data,
+                                                                    const std::vector<Time>& times) {
+  std::map<std::vector<Time>, std::vector<std::string>> names;
+  for (const Field& field : fields_of(data.channels().inputs, Role::kPrescribed)) {
+    std::vector<Time> there;
+    std::ranges::copy_if(times, std::back_inserter(there),
+                         [&](Time time) { return data.files().has(field, time); });
+    names[there].push_back(field.name());
+  }
+  return names;
+}
+
 void report_periods(const Dataset& data, DataReport& report) {
   const DataOptions& options = data.options();
   std::vector<Time> times = data.files().times(data.channels().targets.front().field);
@@ -100,13 +120,23 @@ void report_periods(const Dataset& data, DataReport& report) {
     times = common_times(times, data.files().times(channel.field));
   for (const Field& field : fields_of(data.channels().inputs, Role::kPrognostic))
     times = common_times(times, data.files().times(field));
+  // Nothing is prescribed before the first window's time 0.
+  std::vector<Time> needed = times;
+  const Time before = std::ranges::min(options.input_hours) * kHour;
+  std::erase_if(needed, [&](Time time) { return time + before < times.front(); });
+  const auto prescribed = prescribed_at(data, needed);
   std::vector<std::string> said;
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
     std::vector<std::string> dates;
     for (const Period& period : periods_of(*parts, data.files().calendar(), key)) {
-      const std::vector<std::string> warnings = period_warnings(times, period, key, data.files().calendar());
-      report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+      const auto warn = [&](const std::vector<std::string>& warnings) {
+        report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+      };
+      warn(period_warnings(times, period, key, data.files().calendar()));
+      for (const auto& [there, names] : prescribed)
+        warn(prescribed_warnings(needed, there, first_and_more(names.front(), std::ssize(names) - 1, "field"),
+                                 period, key, data.files().calendar()));
       dates.push_back(format_period(period, data.files().calendar()));
     }
     if (!dates.empty()) said.push_back(concat(key, " ", join(dates, ", ")));
@@ -309,11 +339,9 @@ Time usual_step(const std::vector<Time>& times) {
 
 std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
                                          const std::string& key, Calendar calendar) {
-  const auto first = std::lower_bound(times.begin(), times.end(), period.first),
-             last = std::upper_bound(times.begin(), times.end(), period.last);
+  const std::vector<Time> inside = times_in(times, period);
   const std::string asked = concat(key, " (", format_period(period, calendar), ")");
-  if (first == last) return {concat(asked, " is not in the files")};
-  const std::vector<Time> inside(first, last);
+  if (inside.empty()) return {concat(asked, " is not in the files")};
   const Time step = usual_step(times);
   std::vector<std::string> warnings;
   if (inside.front() - period.first >= step + (step == 0) ||
@@ -334,6 +362,37 @@ std::vector<std::string> period_warnings(const std::vector<Time>& times, const P
                               hours(step), " apart: ", gaps == 1 ? "" : "the longest ", "from ",
                               format_time(inside[longest - 1], calendar), " to ",
                               format_time(inside[longest], calendar)));
+  }
+  return warnings;
+}
+
+std::vector<std::string> prescribed_warnings(const std::vector<Time>& times, const std::vector<Time>& there,
+                                             const std::string& names, const Period& period,
+                                             const std::string& key, Calendar calendar) {
+  const std::vector<Time> needed = times_in(times, period), inside = times_in(there, period);
+  if (inside.size() == needed.size()) return {};
+  const std::string asked = concat(key, " (", format_period(period, calendar), ")"),
+                    of = concat(names, " of data.forcing_variables"),
+                    left_out = "; windows that need more are left out";
+  if (inside.empty()) return {concat(asked, " holds no ", of)};
+  std::vector<std::string> warnings;
+  if (inside.front() != needed.front() || inside.back() != needed.back()) {
+    warnings.push_back(concat(asked, " is not covered by ", of, ", there from ",
+                              format_time(inside.front(), calendar), " to ",
+                              format_time(inside.back(), calendar), " of it", left_out));
+  }
+  std::int64_t gaps = 0;
+  Period longest;
+  for (std::size_t i = 1; i < inside.size(); ++i) {
+    const Period gap{inside[i - 1], inside[i]};
+    if (times_in(needed, gap).size() == 2) continue;
+    ++gaps;
+    if (gap.last - gap.first > longest.last - longest.first) longest = gap;
+  }
+  if (gaps > 0) {
+    warnings.push_back(concat(asked, " has ", counted(gaps, "gap"), " in ", of, ": ",
+                              gaps == 1 ? "" : "the longest ", "from ", format_time(longest.first, calendar),
+                              " to ", format_time(longest.last, calendar), left_out));
   }
   return warnings;
 }

@@ -15,9 +15,9 @@ struct DataReport {
   std::vector<std::string> warnings;  ///< what is hardly meant
 };
 
-/// Of the data of a configuration: parts that overlap, that files do not cover or cover with gaps, a batch
-/// larger than an epoch, validations without data and data without validations, constant fields that change
-/// (of which a few rows are read), and edge_warnings(). Local.
+/// Of the data of a configuration: parts that overlap, that files, or fields that are prescribed, do not
+/// cover or cover with gaps, a batch larger than an epoch, validations without data and data without
+/// validations, constant fields that change (of which a few rows are read), and edge_warnings(). Local.
 DataReport report_data(const Configuration& configuration, SampleSource& data);
 
 /// Of keys by which a model reads beyond the ends of a geographic grid (padding_mode, circular): those that
@@ -39,5 +39,14 @@ Time usual_step(const std::vector<Time>& times);
 /// @param key    the period's place in the configuration.
 std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
                                          const std::string& key, Calendar calendar = Calendar::kStandard);
+
+/// Of fields that are prescribed, and lack at some times in a period: that it is not covered, and its gaps.
+///
+/// @param times  at which they are needed, where all else is there; ascending.
+/// @param there  those of them at which they are.
+/// @param names  of the fields: "sst and 2 more fields".
+std::vector<std::string> prescribed_warnings(const std::vector<Time>& times, const std::vector<Time>& there,
+                                             const std::string& names, const Period& period,
+                                             const std::string& key, Calendar calendar = Calendar::kStandard);
 
 }  // namespace jigsaw::inline train

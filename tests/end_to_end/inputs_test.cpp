@@ -228,6 +228,24 @@ TEST_F(Inputs, IsPlannedAndVerified) {
   EXPECT_EQ(verified.exit_code, 0) << verified.err << verified.out;
 }
 
+TEST_F(Inputs, WarnsOfWhatIsPrescribedAndEndsBeforeThePeriod) {
+  const std::string january = R"([{"name":"u10","files":[")" + data() + R"(/sample_2021-01.nc"]}])";
+  for (const char* between : {"exact", "latest"}) {
+    const Outcome outcome =
+        run(1, "check " + with_config() + "--set output=" + (*folder_ / "early") +
+                   " --set 'data.forcing_variables=" + january + "' --set data.forcing_times=" + between +
+                   R"( --set 'data.train=["2021-01-02","2021-02-05"]')"
+                   R"( --set 'data.valid=["2021-01-20","2021-01-31"]')");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find(
+                  "warning: data.train (2021-01-02 to 2021-02-05) is not covered by u10 of "
+                  "data.forcing_variables, there from 2021-01-02T00:00 to 2021-01-31T18:00 of it; windows "),
+              std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(outcome.err.find("data.valid (2021-01-20 to 2021-01-31) "), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(Inputs, SaysWhatDoesNotFit) {
   const auto refused = [&](const Outcome& outcome, int code, const std::string& says) {
     EXPECT_EQ(outcome.exit_code, code) << outcome.err << outcome.out;

@@ -56,6 +56,36 @@ TEST(PeriodWarnings, CountGapsAndNameTheLongest) {
   EXPECT_EQ(warnings(times, "2020-01-05", "2020-01-19"), Lines());
 }
 
+TEST(PrescribedWarnings, SayWhereFieldsLackThatAllElseIsThereFor) {
+  const auto times = six_hourly("2020-01-01", "2020-01-31T18:00");
+  const auto warnings = [&](const std::vector<Time>& there, const char* first, const char* last) {
+    return prescribed_warnings(times, there, "sst",
+                               parse_dates(first, last).value().in(Calendar::kStandard, "data.train"),
+                               "data.train");
+  };
+  EXPECT_EQ(warnings(times, "2020-01-01", "2020-01-31"), Lines());
+  auto some = six_hourly("2020-01-03", "2020-01-20");
+  EXPECT_EQ(warnings(some, "2020-01-03", "2020-01-19"), Lines());
+  EXPECT_EQ(warnings(some, "2020-01-10", "2020-01-25"),
+            Lines{"data.train (2020-01-10 to 2020-01-25) is not covered by sst of data.forcing_variables, "
+                  "there from 2020-01-10T00:00 to 2020-01-20T00:00 of it; windows that need more are left "
+                  "out"});
+  EXPECT_EQ(warnings(some, "2020-01-01", "2020-01-10").size(), 1U);
+  std::erase_if(some, [](Time time) { return time > at("2020-01-07") && time < at("2020-01-09"); });
+  EXPECT_EQ(warnings(some, "2020-01-03", "2020-01-19"),
+            Lines{"data.train (2020-01-03 to 2020-01-19) has 1 gap in sst of data.forcing_variables: from "
+                  "2020-01-07T00:00 to 2020-01-09T00:00; windows that need more are left out"});
+  // Every other time lacks.
+  std::vector<Time> twelve_hourly;
+  for (std::size_t i = 0; i < times.size(); i += 2) twelve_hourly.push_back(times[i]);
+  EXPECT_EQ(warnings(twelve_hourly, "2020-01-03T00:00", "2020-01-04T00:00"),
+            Lines{"data.train (2020-01-03 to 2020-01-04T00:00) has 2 gaps in sst of data.forcing_variables: "
+                  "the longest from 2020-01-03T00:00 to 2020-01-03T12:00; windows that need more are left "
+                  "out"});
+  EXPECT_EQ(warnings(some, "2020-01-25", "2020-01-26"),
+            Lines{"data.train (2020-01-25 to 2020-01-26) holds no sst of data.forcing_variables"});
+}
+
 std::vector<double> range(double first, double step, int count) {
   std::vector<double> values;
   for (int i = 0; i < count; ++i) values.push_back(first + i * step);
