@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "samples/windows.h"
 
 namespace jigsaw::inline train {
 
@@ -113,16 +114,6 @@ bool is_flat(FileSet& files, const VariableSummary& variable) {
   return std::ranges::adjacent_find(values, std::not_equal_to()) == values.end();
 }
 
-/// The times that most fields have.
-std::vector<Time> usual_times(const std::vector<VariableSummary>& variables) {
-  std::map<std::vector<Time>, std::size_t> fields;
-  for (const VariableSummary& variable : variables)
-    fields[variable.times] += std::max<std::size_t>(1, variable.levels.size());
-  const auto most = std::max_element(fields.begin(), fields.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == fields.end() ? std::vector<Time>() : most->first;
-}
-
 class FieldChoice {
  public:
   FieldChoice(FileSet& files, std::vector<std::string>& notices) : files_(files), notices_(notices) {}
@@ -142,15 +133,9 @@ class FieldChoice {
       refuse(error.what());
     }
   }
-  /// Of what changes in time, variables of other times than most have are left out.
   FirstFields fields() const {
     FirstFields fields = fields_;
-    const std::vector<Time> usual = usual_times(fields.predicted);
-    const auto others =
-        std::stable_partition(fields.predicted.begin(), fields.predicted.end(),
-                              [&](const VariableSummary& variable) { return variable.times == usual; });
-    for (auto each = others; each != fields.predicted.end(); ++each) fields.other_times.push_back(each->name);
-    fields.predicted.erase(others, fields.predicted.end());
+    fields.changing = choose_by_times(changing_, notices_);
     std::ranges::sort(fields.constant);
     std::ranges::sort(fields.flat);
     return fields;
@@ -205,7 +190,7 @@ class FieldChoice {
     files_.select(field, true);
     switch (change_of(files_, field)) {
       case Change::kSome:
-        fields_.predicted.push_back(variable);
+        take_changing(variable);
         break;
       case Change::kMissing:
         refuse(
@@ -244,12 +229,22 @@ class FieldChoice {
     }
     if (levels.empty()) return;
     variable.levels = std::move(levels);
-    fields_.predicted.push_back(variable);
+    take_changing(variable);
+  }
+
+  /// With the times of its levels, which may be in files of their own.
+  void take_changing(VariableSummary variable) {
+    if (variable.levels.empty())
+      variable.times = common_times(variable.times, files_.times({variable.name, {}}));
+    for (const double level : variable.levels)
+      variable.times = common_times(variable.times, files_.times({variable.name, level}));
+    changing_.push_back(std::move(variable));
   }
 
   FileSet& files_;
   std::vector<std::string>& notices_;
   FirstFields fields_;
+  std::vector<VariableSummary> changing_;
   std::string first_reason_;
 };
 
@@ -259,13 +254,14 @@ FirstFields first_fields(FileSet& files, const std::string& path, const std::set
                          std::vector<std::string>& notices) {
   std::vector<VariableSummary> catalogue = files.catalogue();
   std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
+  catalogue = join_by_names(catalogue, notices);
   FieldChoice choice(files, notices);
   // Those that are predicted say which grid it is.
   std::stable_partition(catalogue.begin(), catalogue.end(),
                         [](const VariableSummary& variable) { return variable.times.size() > 1; });
   for (const VariableSummary& variable : catalogue) choice.add(variable);
   FirstFields fields = choice.fields();
-  if (fields.predicted.empty()) {
+  if (fields.changing.predicted.empty()) {
     throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
                                                   : choice.first_reason());
   }

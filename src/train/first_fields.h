@@ -4,19 +4,19 @@
 #include <vector>
 
 #include "samples/file_set.h"
+#include "train/first_times.h"
 
 namespace jigsaw::inline train {
 
 /// What a first configuration makes of the variables of files.
 struct FirstFields {
-  std::vector<VariableSummary> predicted;  ///< with the levels that have values
-  std::vector<std::string> constant;       ///< known and constant in time
-  std::vector<std::string> other_times;    ///< left out, for they have other times than the most
-  std::vector<std::string> flat;           ///< left out, for they are constant and the same everywhere
+  VariablesByTimes changing;          ///< in time, with the levels that have values
+  std::vector<std::string> constant;  ///< known and constant in time
+  std::vector<std::string> flat;      ///< left out, for they are constant and the same everywhere
 };
 
 /// Looks at a sample of the values of each variable, over the grid and over its times. Selects what is
-/// predicted or constant: what training would refuse is left out.
+/// predicted, prescribed or constant: what training would refuse is left out.
 ///
 /// @param bounds   names of variables that hold the limits of cells, which are no fields.
 /// @param notices  are told what was left out, and why, and what is taken as constant though it has times.

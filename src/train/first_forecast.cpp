@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "samples/windows.h"
 #include "train/first_fields.h"
 #include "train/first_periods.h"
 #include "train/first_sections.h"
@@ -34,15 +33,23 @@ std::string meaning(const VariableSummary& variable) {
   return what.empty() ? variable.name : concat(variable.name, " (", join(what, ", "), ")");
 }
 
-/// The times that all fields have.
-std::vector<Time> times_of(const FileSet& files, const std::vector<VariableSummary>& variables) {
-  std::vector<Time> times = variables.front().times;
+/// Variables as a configuration names them, what they are, and how many fields.
+struct NamedVariables {
+  std::string list, meanings;
+  double fields = 0;
+};
+
+NamedVariables named(const std::vector<VariableSummary>& variables) {
+  std::vector<std::string> texts, meanings;
+  NamedVariables result;
   for (const VariableSummary& variable : variables) {
-    if (variable.levels.empty()) times = common_times(times, files.times({variable.name, {}}));
-    for (const double level : variable.levels)
-      times = common_times(times, files.times({variable.name, level}));
+    texts.push_back(variable_text(variable));
+    meanings.push_back(meaning(variable));
+    result.fields += static_cast<double>(std::max<std::size_t>(1, variable.levels.size()));
   }
-  return times;
+  result.list = concat("[", join(texts, ", "), "]");
+  result.meanings = join(meanings, "; ");
+  return result;
 }
 
 /// Whether every point has a latitude and longitude: on a grid that has them for each, land may have none.
@@ -83,7 +90,7 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                                   FileSet& files, const std::set<std::string>& bounds) {
   std::vector<std::string> notices;
   const FirstFields fields = first_fields(files, paths.front(), bounds, notices);
-  const VariableSummary& first = fields.predicted.front();
+  const VariableSummary& first = fields.changing.predicted.front();
   const std::string where =
       files.where({first.name, first.levels.empty() ? std::nullopt : std::optional(first.levels.front())});
   const MemberChoice& member = options.member;
@@ -94,18 +101,14 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                notices.empty() ? "" : "; " + notices.front()));
   }
   const Shape space = files.grid().shape();
-  const std::vector<Time> times = times_of(files, fields.predicted);
+  const std::vector<Time>& times = fields.changing.times;
   const Calendar calendar = files.calendar();
   const auto [input_hours, lead, hours, even, train, valid] =
       first_periods(times, concat(first.name, " in ", where), calendar, notices);
 
-  std::vector<std::string> predicted, meanings, forcings;
-  double channels = 0;
-  for (const VariableSummary& variable : fields.predicted) {
-    predicted.push_back(variable_text(variable));
-    meanings.push_back(meaning(variable));
-    channels += static_cast<double>(std::max<std::size_t>(1, variable.levels.size()));
-  }
+  const NamedVariables predicted = named(fields.changing.predicted),
+                       prescribed = named(fields.changing.prescribed);
+  std::vector<std::string> forcings;
   if (has_places(files, notices)) forcings = {"latitude", "longitude"};
   if (hours < 24) forcings.emplace_back("time_of_day");
   if (times.back() - times.front() > 60 * kDay) forcings.emplace_back("day_of_year");
@@ -119,9 +122,13 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                              " have a gap: data.region reads the area from ", degrees(longitude[0]),
                              " eastward to ", degrees(longitude[1])));
   }
-  data.add("variables", concat("[", join(predicted, ", "), "]"), "predicted: " + join(meanings, "; "));
-  if (!fields.other_times.empty())
-    data.say(concat("left out, for they have other times: ", join(fields.other_times, ", ")));
+  data.add("variables", predicted.list, "predicted: " + predicted.meanings);
+  if (prescribed.fields > 0) {
+    data.add("forcing_variables", prescribed.list, "known ahead, at fewer times: " + prescribed.meanings);
+    data.add("forcing_times", quoted("linear"), "between these times");
+  }
+  if (const std::vector<std::string>& others = fields.changing.left_out; !others.empty())
+    data.say(concat("left out, for they have other times: ", join(others, ", ")));
   if (!fields.flat.empty())
     data.say(concat("left out, for they are the same everywhere: ", join(fields.flat, ", ")));
   if (!fields.constant.empty())
@@ -148,8 +155,8 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   data.add("valid", period_text(valid, calendar), "begins where no window of training reaches");
   const std::string title = concat(months ? "Monthly" : concat(lead, "-hour"), " forecasts on a grid of ",
                                    space, " points from ", counted(std::ssize(paths), "file"), ".");
-  return {whole_text(options, title, data, space, globe_keys(files.grid()), channels,
-                     R"({"type": "mse", "area_weighted": true})"),
+  return {whole_text(options, title, data, space, globe_keys(files.grid()),
+                     predicted.fields + prescribed.fields, R"({"type": "mse", "area_weighted": true})"),
           std::move(notices)};
 }
 

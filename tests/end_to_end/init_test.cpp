@@ -411,6 +411,28 @@ TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
   EXPECT_FALSE(fs::exists(folder_ / "first.json"));
 }
 
+TEST_F(InitTest, TakesWhatSharesTimesAndPrescribesWhatIsGivenSeldom) {
+  for (const auto& [name, hours] :
+       {std::pair{"t2m"s, FieldFile::steps(40, 0, 6)}, std::pair{"u"s, FieldFile::steps(15, 0, 6)},
+        std::pair{"v"s, FieldFile::steps(39, 0, 6)}, std::pair{"sst"s, FieldFile::steps(3, -600, 720)}})
+    FieldFile(folder_ / (name + ".nc"), hours).field(name, wave);
+  expect_runs("--data " + quoted(folder_ / "*.nc"), "0.2");
+  expect_text({R"("variables": ["t2m", "v"])", R"("forcing_variables": ["sst"])",
+               R"("forcing_times": "linear")", "other times: u\n",
+               "the files hold 2020-01-01T00:00 to 2020-01-10T12:00"});
+  expect_warnings({"warning: of the 40 times of t2m those 39 are used that all of data.variables have",
+                   "warning: sst has 3 times, and t2m and 1 more variable 39: it is taken as known ahead",
+                   "warning: left out: u, which has 15 of the 39 times of t2m and 1 more variable"});
+}
+
+TEST_F(InitTest, JoinsOneVariableUnderTwoNames) {
+  FieldFile(folder_ / "2020a.nc", FieldFile::steps(20, 0, 6)).field("t2m", wave);
+  FieldFile(folder_ / "2020b.nc", FieldFile::steps(20, 120, 6)).field("2t", wave);
+  expect_runs("--data " + quoted(folder_ / "2020*.nc"), "0.2");
+  expect_text({R"("variables": ["t2m"])", "the files hold 2020-01-01T00:00 to 2020-01-10T18:00"});
+  expect_warnings({"warning: 2t and t2m are one variable by their usual names"});
+}
+
 TEST_F(InitTest, SaysWhyFieldsAreNone) {
   // A codec that is not read.
   const fs::path store = folder_ / "codec.zarr";
