@@ -482,6 +482,9 @@ TEST(ForecastFile, KeepsTheAttributesThatSayWhatAFieldIs) {
     file.number(t2m, "valid_max", NC_SHORT, 32000);
     for (const char* name : {"coordinates", "cell_measures", "ancillary_variables", "grid_mapping"})
       file.text(t2m, name, "area: elsewhere");
+    for (const char* name : {"geometry", "quantization"}) file.text(t2m, name, "elsewhere");
+    file.text(t2m, "dtype", "bool");  // as xarray writes booleans, and reads whatever has it
+    file.text(t2m, "_Unsigned", "true");
     file.text(t2m, "GRIB_gridType", "regular_ll");
     file.text(t2m, "history", std::string(5000, 'h'));
     file.end();

@@ -8,15 +8,16 @@ namespace jigsaw::inline files {
 
 namespace {
 
-constexpr std::array<std::string_view, 30> kOfTheFile = {
+constexpr std::array<std::string_view, 35> kOfTheFile = {
     // how numbers are packed, and which are valid
     "scale_factor", "add_offset", "missing_value", "valid_range", "valid_min", "valid_max", "actual_range",
     "fill_value", "unpacked_valid_range", "least_significant_digit", "number_of_significant_digits",
-    // how they are stored
-    "chunks", "chunksizes", "storage", "endianness", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST",
+    // how they are stored; by dtype xarray makes what it reads booleans
+    "dtype", "chunks", "chunksizes", "storage", "endianness", "CLASS", "NAME", "DIMENSION_LIST",
+    "DIMENSION_LABELS", "REFERENCE_LIST",
     // other variables, and what coordinates say of themselves
     "coordinates", "bounds", "grid_mapping", "grid_mapping_name", "cell_measures", "ancillary_variables",
-    "formula_terms", "calendar", "axis", "positive", "spacing"};
+    "formula_terms", "geometry", "quantization", "mesh", "calendar", "axis", "positive", "spacing"};
 
 /// Of what cfgrib writes, what says which parameter it is.
 constexpr std::array<std::string_view, 7> kOfGrib = {"GRIB_paramId", "GRIB_shortName", "GRIB_name",
