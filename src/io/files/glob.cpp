@@ -62,15 +62,18 @@ Matches matches(const std::string& pattern, const fs::path& literally) {
                          (fs::path(path) / "*.nc").string(), "\""));
 }
 
-/// The folder's own name is no pattern, whatever characters it has.
-std::string escaped(const std::string& folder) {
+/// A pattern of glob() in which these characters stand for themselves.
+std::string escaped(const std::string& text, std::string_view characters) {
   std::string result;
-  for (const char c : folder) {
-    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) result += '\\';
+  for (const char c : text) {
+    if (characters.find(c) != std::string_view::npos) result += '\\';
     result += c;
   }
   return result;
 }
+
+/// In the name of the folder of a configuration all characters are plain, in patterns all but * and ?.
+constexpr std::string_view kPlain = "[]\\", kPlainInFolder = "*?[]\\";
 
 }  // namespace
 
@@ -80,11 +83,12 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
   for (const std::string& pattern : patterns) {
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
     Matches found;
+    const std::string escaped_pattern = escaped(pattern, kPlain);
     if (relative)
-      found =
-          matches((escaped(folder.string()) + "/").append(pattern), concat(folder.string(), "/", pattern));
+      found = matches(concat(escaped(folder.string(), kPlainInFolder), "/", escaped_pattern),
+                      concat(folder.string(), "/", pattern));
     const bool denied = found.denied;
-    if (found.empty()) found = matches(pattern, pattern);
+    if (found.empty()) found = matches(escaped_pattern, pattern);
     if (found.empty()) {
       throw DataError(
           concat("no file matches \"", pattern, "\"", relative ? " in " : "",

@@ -5,8 +5,8 @@
 
 namespace jigsaw::inline files {
 
-/// The files, and folders that are Zarr stores, that the patterns (`*`, `?`, `[a-z]`) name, sorted, each
-/// once. A file whose name is the pattern itself, brackets and all, is taken as it is. A relative pattern is
+/// The files, and folders that are Zarr stores, that the patterns (`*`, `?`; all other characters are plain)
+/// name, sorted, each once. A file whose name is the pattern itself is taken as it is. A relative pattern is
 /// tried in `folder`, then in the working folder.
 /// @throws DataError  when a pattern matches nothing, or folders alone; the message names it and where was
 /// looked, or what to do with the folder.

@@ -48,7 +48,13 @@ TEST(Glob, SaysWhatItDidNotFind) {
   const std::vector<std::string> named = expand_patterns({"ERA5 [1].nc"}, odd.path());
   EXPECT_EQ(named, std::vector<std::string>{odd.path() + "/ERA5 [1].nc"});
   EXPECT_EQ(expand_patterns({odd.path() + "/ERA5 [1].nc"}, ""), named);
-  EXPECT_EQ(expand_patterns({"ERA5 [1]*"}, odd.path()), std::vector<std::string>{odd.path() + "/ERA5 1.nc"});
+  // Brackets are plain in patterns, too.
+  EXPECT_EQ(expand_patterns({"ERA5 [1]*"}, odd.path()), named);
+  EXPECT_EQ(expand_patterns({odd.path() + "/ERA5 [1]*"}, ""), named);
+  std::filesystem::create_directory(odd.path() + "/exp [v1]");
+  std::ofstream(odd.path() + "/exp [v1]/a.nc") << "x";
+  EXPECT_EQ(expand_patterns({"exp [v1]/*.nc"}, odd.path()),
+            std::vector<std::string>{odd.path() + "/exp [v1]/a.nc"});
   const std::string message = message_of<DataError>([] { expand_patterns({"era5_*.nc"}, "/tmp"); });
   EXPECT_NE(message.find("era5_*.nc"), std::string::npos);
   EXPECT_NE(message.find("/tmp"), std::string::npos);
