@@ -212,6 +212,18 @@ std::vector<double> values_at(const AxisMap& points, const std::vector<double>& 
   return values;
 }
 
+/// Longitudes of a file where these jump, as across its seam, counted without jumps as the grid counts them,
+/// from a western end in [-180, 180) on; what needs no turn keeps the file's own value.
+void remove_jumps(std::vector<double>& values, const std::vector<double>& of_grid) {
+  constexpr double kCircle = 360;
+  const auto jumps = [](double a, double b) { return std::abs(b - a) > kCircle / 2; };
+  if (std::ranges::adjacent_find(values, jumps) == values.end()) return;
+  const double west = std::min(of_grid.front(), of_grid.back());
+  const double shift = -kCircle * std::floor((west + kCircle / 2) / kCircle);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += kCircle * std::round((of_grid[i] + shift - values[i]) / kCircle);
+}
+
 }  // namespace
 
 FieldDescription FileSet::describe(const Field& field) {
@@ -249,7 +261,7 @@ FieldDescription FileSet::describe(const Field& field) {
   return result;
 }
 
-/// The file's own values of the points of the grid, which counts longitudes without jumps, and the rows and
+/// The file's own values of the points of the grid, but for longitudes that jump. The grid has the rows and
 /// columns of a projection by their numbers.
 CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& file,
                                                     std::size_t axis) const {
@@ -266,9 +278,7 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
   const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
   if (part.regridded()) return on_grid(std::move(coordinate), of_grid);
   std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
-  // A whole circle can always be written without a jump.
-  const bool jumps = !std::ranges::is_sorted(values) && !std::ranges::is_sorted(values, std::greater());
-  if (grid_.periodic && axis == 1 && jumps) values = of_grid;
+  if (grid_.geographic && axis == 1) remove_jumps(values, of_grid);
   return on_grid(std::move(coordinate), std::move(values));
 }
 
