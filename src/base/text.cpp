@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/lower_case.h"
+
 namespace jigsaw::inline base {
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -62,24 +64,30 @@ std::string initials(std::string_view name) {
   return result;
 }
 
+/// How many slips made the word of a name; none where it is the name in other capitals, or its initials.
+std::size_t slips(std::string_view word, std::string_view name) {
+  if (to_lower(word) == to_lower(name) || (word.size() > 1 && word == initials(name))) return 0;
+  if (word.size() >= 3 && name.starts_with(word)) return 1;
+  const std::size_t distance = edit_distance(word, name), longer = std::max(word.size(), name.size());
+  return distance < longer ? distance : std::string_view::npos;  // nothing is alike
+}
+
 }  // namespace
 
 std::string closest(std::string_view word, std::span<const std::string> candidates) {
-  if (word.size() > 1) {
-    for (const std::string& candidate : candidates)
-      if (initials(candidate) == word) return candidate;
-  }
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t fewest = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const bool extends = word.size() >= 3 && candidate.starts_with(word);
-    const std::size_t distance = extends ? 1 : edit_distance(word, candidate);
-    if (distance < best_distance && distance < std::max(word.size(), candidate.size())) {
-      best = candidate;
-      best_distance = distance;
-    }
+    const std::size_t count = slips(word, candidate);
+    if (count >= fewest) continue;
+    best = candidate;
+    fewest = count;
   }
   return best;
+}
+
+bool differs_by_a_slip(std::string_view word, std::string_view name) {
+  return slips(word, name) <= 1;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {

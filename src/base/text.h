@@ -35,9 +35,12 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// `*` stands for any run of characters, everything else for itself.
 bool matches_pattern(std::string_view text, std::string_view pattern);
 
-/// The candidate whose initials the word is ("lr": learning_rate), or else the nearest in edit distance
-/// (Damerau-Levenshtein), or "" when none is near enough to be a likely typing error.
+/// The candidate that is the word in other capitals, or whose initials it is ("lr": learning_rate), or else
+/// the nearest in edit distance (Damerau-Levenshtein), or "" when none is near enough to be a likely typing
+/// error.
 std::string closest(std::string_view word, std::span<const std::string> candidates);
+/// Whether the word is the name but for one edit, capitals or an end that is left out, or its initials.
+bool differs_by_a_slip(std::string_view word, std::string_view name);
 
 /// " (did you mean \"x\"?)" for the closest candidate, or "".
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);

@@ -83,6 +83,7 @@ std::vector<std::string> all_names(const KeyTable& root) {
 }
 
 std::string unknown_key_sentence(const KeyTable& root, const UnknownKeyError& error) {
+  if (error.is_near()) return error.what();
   const std::vector<NamedPlace> places = find_name(root, error.name());
   if (places.empty() || places.size() > kMostPlaces) return error.what();
   std::vector<std::string> names;

@@ -20,7 +20,7 @@ std::vector<NamedPlace> find_name(const KeyTable& root, std::string_view name);
 std::vector<std::string> all_names(const KeyTable& root);
 
 /// The sentence of an unknown key that also says in which other section, or for which type, a key of exactly
-/// this name is.
+/// this name is, unless its own section has one that is nearly so.
 std::string unknown_key_sentence(const KeyTable& root, const UnknownKeyError& error);
 
 }  // namespace jigsaw::inline config

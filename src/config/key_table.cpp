@@ -22,6 +22,12 @@ bool demands_section(const KeyTable& table, const Json& defaults) {
                      [&](const KeyInfo* key) { return key->demanded(defaults.at(key->name)); });
 }
 
+UnknownKeyError::UnknownKeyError(std::string path, std::string name, const std::vector<std::string>& known)
+    : ConfigError(concat("unknown key ", path, did_you_mean(name, known))),
+      path_(std::move(path)),
+      name_(std::move(name)),
+      is_near_(differs_by_a_slip(name_, closest(name_, known))) {}
+
 void reject_unknown_keys(const KeyTable& table, const Json& json, std::string_view reserved,
                          const Place& at) {
   if (!json.is_object()) at.wrong("an object", json);
@@ -34,7 +40,7 @@ void reject_unknown_keys(const KeyTable& table, const Json& json, std::string_vi
       if (!value.is_string()) at.key(name).wrong("the address of a JSON Schema", value);
       continue;
     }
-    throw UnknownKeyError(at.key(name).path(), name, did_you_mean(name, names));
+    throw UnknownKeyError(at.key(name).path(), name, names);
   }
 }
 

@@ -61,14 +61,17 @@ Json section_schema(const KeyTable& table, const Json& defaults, const NamedValu
 /// A key that its section does not have. The message suggests one of the section that is written alike.
 class UnknownKeyError : public ConfigError {
  public:
-  UnknownKeyError(std::string path, std::string name, const std::string& suggestion)
-      : ConfigError("unknown key " + path + suggestion), path_(std::move(path)), name_(std::move(name)) {}
+  /// @param known  the keys of the section.
+  UnknownKeyError(std::string path, std::string name, const std::vector<std::string>& known);
 
   const std::string& path() const { return path_; }
   const std::string& name() const { return name_; }  ///< its last part
+  /// Whether but one slip is between it and the key that the message suggests.
+  bool is_near() const { return is_near_; }
 
  private:
   std::string path_, name_;
+  bool is_near_;
 };
 
 /// @throws UnknownKeyError  when `json` has a key that is neither in the table nor `reserved` (nor, in the

@@ -18,6 +18,20 @@ TEST(Text, ClosestSuggestsOnlyLikelyTypingErrors) {
   EXPECT_EQ(closest("lr", keys), "learning_rate");
   EXPECT_EQ(closest("l", keys), "");
   EXPECT_EQ(did_you_mean("beta", keys), " (did you mean \"betas\"?)");
+  // What differs in capitals alone is nearest.
+  const std::vector<std::string> fields = {"tas", "T", "ta"};
+  EXPECT_EQ(closest("t", fields), "T");
+  EXPECT_EQ(closest("TAS", fields), "tas");
+  EXPECT_EQ(closest("x", fields), "");
+}
+
+TEST(Text, OneSlipIsLessThanTwo) {
+  for (const char* word : {"epsilon", "epsilom", "eps", "espilon", "Epsilon", "epsilons"})
+    EXPECT_TRUE(differs_by_a_slip(word, "epsilon")) << word;
+  for (const char* word : {"ep", "epsilomm", "betas", ""}) EXPECT_FALSE(differs_by_a_slip(word, "epsilon"));
+  EXPECT_TRUE(differs_by_a_slip("wd", "weight_decay"));
+  EXPECT_FALSE(differs_by_a_slip("x", "y"));
+  EXPECT_FALSE(differs_by_a_slip("x", ""));
 }
 
 TEST(Text, PatternsMatchWholeNames) {

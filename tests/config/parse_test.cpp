@@ -50,6 +50,35 @@ TEST(Parse, UnknownKeysThatAreElsewhereSayWhere) {
             "unknown key optimizer.momentum; optimizer.type \"sgd\" has such a key");
 }
 
+struct Logarithm {
+  double epsilon = 1;
+};
+void declare(Keys<Logarithm>& keys) {
+  keys.add("epsilon", &Logarithm::epsilon).doc("What is added before.");
+}
+struct Rule {
+  double eps = 1;
+};
+void declare(Keys<Rule>& keys) {
+  keys.add("eps", &Rule::eps).doc("What is added to the denominator.");
+}
+struct Both {
+  Logarithm logarithm;
+  Rule rule;
+};
+void declare(Keys<Both>& keys) {
+  keys.add("logarithm", &Both::logarithm).doc("A transform.");
+  keys.add("rule", &Both::rule).doc("A rule.");
+}
+
+TEST(Parse, AKeyOfTheSameSectionThatIsNearlyTheSameIsLikelier) {
+  const auto error_in = [](const char* text) { return error_of([&] { parse<Both>(parse_json(text, "")); }); };
+  EXPECT_EQ(error_in(R"({"logarithm": {"eps": 2}})"),
+            "unknown key logarithm.eps (did you mean \"epsilon\"?)");
+  EXPECT_EQ(error_in(R"({"rule": {"epsilon": 2}})"),
+            "unknown key rule.epsilon (did you mean \"logarithm.epsilon\"?)");
+}
+
 TEST(Parse, TheSchemaOfEditorsIsNoKey) {
   EXPECT_EQ(with("$schema=https://example.org/schema.json"), with("steps=100"));
   EXPECT_EQ(error_with("$schema=3"), "$schema must be the address of a JSON Schema, not the number 3");
