@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "train/data_report.h"
 #include "train/model_parameters.h"
+#include "train/training_state.h"
 
 namespace jigsaw::inline predict {
 
@@ -41,6 +42,37 @@ void check_configuration(const FoundCheckpoint& found, const Configuration& conf
                                  " is of another model than the configuration: ", key,
                                  " differs; use the configuration that it was trained with"));
   }
+}
+
+/// Two models that differ in such a key are one function, of other grids.
+bool decides_grid(const std::string& key) {
+  static constexpr std::array kKeys = {"data.every", "data.region", "data.regrid"};
+  return std::ranges::any_of(kKeys, [&](std::string_view name) { return key.starts_with(name); });
+}
+
+/// Where weights have extents of the grid, as those of mixers, it must be that of training.
+void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun& run) {
+  const std::vector<TensorRecord> wanted =
+      expected_tensors(run.placed().model().parameters(), DType::kFloat32, {kind});
+  const bool fits = std::ranges::all_of(wanted, [&](const TensorRecord& tensor) {
+    const TensorRecord* stored = found.stored.find(tensor.name);
+    return stored == nullptr || stored->shape == tensor.shape;
+  });
+  const Json& extra = found.stored.manifest.extra;
+  if (fits || !extra.is_object() || !extra.contains("configuration") || !extra.contains("data")) return;
+  const Shape shape = run.data().grid().shape();
+  const Json here = std::vector<std::int64_t>(shape.begin(), shape.end());
+  const Json there = extra.at("data").is_object() ? extra.at("data").value("grid", here) : here;
+  if (there == here) return;
+  std::string advice = "use files on the grid that it was trained on";
+  for (const std::string& key :
+       changed_keys(with_new_keys(extra.at("configuration")), to_json(run.configuration()))) {
+    if (!decides_grid(key)) continue;
+    advice = concat(key, " differs; use the configuration that it was trained with");
+    break;
+  }
+  throw CheckpointError(concat("the checkpoint ", found.path, " has weights for a grid of ", there.dump(),
+                               " points, and the data have ", here.dump(), "; ", advice));
 }
 
 Json statistics_json(const FoundCheckpoint& found) {
@@ -112,6 +144,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
   path_ = found.path;
   step_ = found.stored.manifest.step;
   const PlacedModel& placed = run_->placed();
+  together(run_->world(), [&] { check_grid(found, kind, *run_); });
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);
   description_ =
       concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
