@@ -78,6 +78,13 @@ std::vector<int> channels_of(const std::vector<Channel>& targets, const Forecast
   }
   for (const std::string& name : options.variables) {
     if (asked(variables, name)) continue;
+    for (const Channel& target : targets) {
+      const Field& field = target.field;
+      if (!field.level || field.name() != name) continue;
+      throw ConfigError(concat("command line: --variables names ", name, ", one level of ", field.variable,
+                               "; write --variables ", field.variable, " --levels ",
+                               format_level(*field.level)));
+    }
     throw ConfigError(concat("command line: --variables names ", name, ", which the model does not predict",
                              did_you_mean(name, variables)));
   }

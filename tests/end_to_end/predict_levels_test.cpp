@@ -174,6 +174,17 @@ TEST_F(PredictLevels, AreThoseOfTheForecastOfAllLevels) {
   }
 }
 
+/// As statistics and scores name it.
+TEST_F(PredictLevels, ALevelIsAskedForBesideItsVariable) {
+  const Outcome outcome = predict(1, "t_500.nc", "--start 2021-01-06 --variables t2m t_500");
+  EXPECT_EQ(outcome.exit_code, 2);
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(
+      outcome.errors()[0].find("--variables names t_500, one level of t; write --variables t --levels 500"),
+      std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(PredictLevels, HaveTheErrorsThatValidationSays) {
   ASSERT_EQ(predict(1, "valid.nc", "--period valid --levels 850 300").exit_code, 0);
   const NetcdfReader file(path("valid.nc"));
