@@ -35,7 +35,7 @@ constexpr std::array kMeasures = {
     Measure{"spread_skill", "ratio of ensemble spread to root mean square error",
             &ForecastScore::spread_skill, false, "ratio"},
     Measure{"crps_skill", "skill of the continuous ranked probability score over persistence",
-            &ForecastScore::crps_skill, false, "skill"},
+            &ForecastScore::crps_skill, false, "CRPSS"},
 };
 constexpr std::size_t kOfOne = 5;  // of a forecast that has no members
 

@@ -172,7 +172,7 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   const Outcome outcome = run(2, "evaluate " + of_run() + "--overwrite --json " + (folder() / "scores.json") +
                                      " --netcdf " + (folder() / "scores.nc") + " --set 'mesh={\"data\":2}'");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const char* word : {"CRPS", "spread", "ratio", "and 3 members"})
+  for (const char* word : {" CRPS ", "spread", "ratio", " CRPSS\n", "and 3 members"})
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word << " is not in\n" << outcome.out;
   const Json found = Json::parse(read(folder() / "scores.json"));
   EXPECT_EQ(found.at("members"), kMembers);
