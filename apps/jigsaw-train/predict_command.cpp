@@ -56,8 +56,12 @@ void refuse_own_files(const DataOptions& data) {
 /// Files of the command line are found from the working folder.
 std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
   std::vector<std::string> absolute;
-  for (const std::string& pattern : patterns)
+  for (const std::string& pattern : patterns) {
+    if (pattern.empty())
+      throw ConfigError(
+          "command line: --input must hold names or patterns of files, and one of them is \"\"");
     absolute.push_back(std::filesystem::absolute(pattern).lexically_normal().string());
+  }
   return absolute;
 }
 
@@ -72,8 +76,10 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
         throw ConfigError("command line: --classes is for targets that are labels, with data.classes");
     });
     if (!options.input.empty()) {
-      together(job.world, [&] { refuse_own_files(configuration.data); });
-      configuration.data.files = from_here(options.input);
+      together(job.world, [&] {
+        refuse_own_files(configuration.data);
+        configuration.data.files = from_here(options.input);
+      });
     }
     if (!images) {
       configuration.validation.rollout = options.steps;

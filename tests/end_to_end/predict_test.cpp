@@ -263,6 +263,7 @@ const WrongInput kWrong[] = {
     {"first_date_without_its_inputs", "--start 2021-01-01", 3, "needs t2m at 2020-12-31T18:00"},
     {"variable_that_is_not_predicted", "--start 2021-02-02 --variables u11", 2, "did you mean \"u10\""},
     {"level_that_is_not_predicted", "--start 2021-02-02 --levels 500", 2, "--levels names 500"},
+    {"empty_name_of_an_input", "--start 2021-02-02 --input ''", 2, "--input must hold names or patterns"},
     {"no_steps", "--start 2021-02-02 --steps 0", 2, "--steps"},
     {"dates_and_a_period", "--start 2021-02-02 --period valid", 2, "--period"},
     {"other_lead", "--start 2021-02-02 --set data.lead_hours=12", 4, "data.lead_hours differs"},

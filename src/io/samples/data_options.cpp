@@ -412,6 +412,12 @@ void check_task(const DataOptions& o, const Place& at) {
     at.error("targets", "must be one variable of labels with data.classes");
 }
 
+/// An empty one would name the folder of the configuration.
+void check_names(const std::vector<std::string>& files, const Place& at) {
+  if (std::ranges::find(files, "") != files.end())
+    at.error("files", "must hold names or patterns of files, and one of them is \"\"");
+}
+
 }  // namespace
 
 void declare(Keys<VariableOptions>& keys) {
@@ -437,6 +443,7 @@ void declare(Keys<VariableOptions>& keys) {
           "The files that hold this variable, as data.files names them; [] for those of data.files. In the "
           "order "
           "of their names those of images hold the same images.");
+  keys.check([](const VariableOptions& variable, const Place& at) { check_names(variable.files, at); });
 }
 
 void check_ends(const RegionOptions& region, const Place& at) {
@@ -485,6 +492,11 @@ void declare(Keys<DataOptions>& keys) {
                 "From the images of some variables to those of others (data.targets), numbers or labels."}})
       .doc("What is learnt from the files.");
   declare_images(keys);
+  keys.check([](const DataOptions& o, const Place& at) {
+    check_names(o.files, at);
+    if (o.normalization == "")
+      at.error("normalization", "must be null, \"auto\" or the name of a file or a checkpoint, not \"\"");
+  });
   keys.check(check_task);
 }
 

@@ -177,6 +177,13 @@ double number_of(const Json& json, const char* key, const std::string& where) {
   return found->get<double>();
 }
 
+/// What does not is of another format, and no mistake in JSON: comments and a mark of UTF-8 may be first.
+bool begins_as_json(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos &&
+         std::string_view("{[/\xEF").find(text[first]) != std::string_view::npos;
+}
+
 }  // namespace
 
 const FieldStatistics& Statistics::of(const Field& field) const {
@@ -205,7 +212,7 @@ std::string Statistics::to_text() const {
 Statistics Statistics::from_text(const std::string& text, const std::string& source) {
   Json json;
   try {
-    json = parse_json(text, source);
+    if (begins_as_json(text)) json = parse_json(text, source);
   } catch (const ConfigError& error) {
     throw DataError(error.what());
   }

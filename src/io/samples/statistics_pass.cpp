@@ -84,8 +84,14 @@ void keep(const std::filesystem::path& path, const Json& of, const Statistics& s
 
 Statistics shared_statistics(const std::string& file, const std::filesystem::path& folder,
                              Communicator& communicator) {
-  const std::string text = from_first(
-      communicator, [&] { return Statistics::load(expand_patterns({file}, folder).front()).to_text(); });
+  const std::string text = from_first(communicator, [&] {
+    try {
+      return Statistics::load(expand_patterns({file}, folder).front()).to_text();
+    } catch (const DataError& error) {
+      throw DataError(
+          concat("data.normalization takes a JSON file of statistics, or a checkpoint: ", error.what()));
+    }
+  });
   return Statistics::from_text(text, file);
 }
 

@@ -58,6 +58,12 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
     return message_of<ConfigError>([&] { parse<DataOptions>(section_with(key, value)); });
   };
   EXPECT_EQ(message("variables", Json::array()).find("variables"), 0U);
+  EXPECT_EQ(message("files", ""), "files must hold names or patterns of files, and one of them is \"\"");
+  EXPECT_EQ(message("variables", Json::parse(R"([{"name": "t", "files": ["a.nc", ""]}])"))
+                .find("variables[0].files must"),
+            0U);
+  EXPECT_EQ(message("normalization", ""),
+            "normalization must be null, \"auto\" or the name of a file or a checkpoint, not \"\"");
   EXPECT_EQ(message("train", {"2019-03-01", "March 1"}),
             "train has \"March 1\" for a date; write dates like \"2019-03-01\" or \"2019-03-01T06:00\"");
   EXPECT_NE(message("forcings", {"lattitude"}).find("latitude"), std::string::npos);

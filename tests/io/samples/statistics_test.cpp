@@ -90,6 +90,8 @@ TEST(Statistics, MalformedFilesAreDataErrors) {
     EXPECT_THROW(Statistics::from_text(text, "stats.json"), DataError) << text;
   }
   EXPECT_THROW(Statistics::load("/nowhere.json"), DataError);
+  EXPECT_EQ(message_of<DataError>([] { Statistics::from_text("\x89HDF\r\n", "a.nc"); }),
+            "a.nc holds no statistics: it must be an object with \"fields\"");
 }
 
 TEST(Statistics, MustFitTheData) {
