@@ -98,11 +98,13 @@ fi
   EXPECT_EQ(WEXITSTATUS(status), 0) << read(log);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Docs, Pages, ::testing::Values("README.md", "docs/commands.md", "docs/story-era5.md", "docs/story-ct.md"),
-    [](const auto& page) {
-      return std::regex_replace(std::string(page.param), std::regex("[^A-Za-z0-9]"), "_");
-    });
+INSTANTIATE_TEST_SUITE_P(Docs, Pages,
+                         ::testing::Values("README.md", "docs/commands.md", "docs/story-era5.md",
+                                           "docs/story-ct.md", "docs/story-downscaling.md"),
+                         [](const auto& page) {
+                           return std::regex_replace(std::string(page.param), std::regex("[^A-Za-z0-9]"),
+                                                     "_");
+                         });
 
 /// The options that a command's help lists.
 const std::string& help(const std::string& command) {
