@@ -76,7 +76,7 @@ std::vector<ConvolutionSlab> convolution_slabs(CudnnProblem::Pass pass, const Co
                                                const Array& x, const Array& y, const CopiedBytes& copied,
                                                std::int64_t most) {
   const std::int64_t bytes = copied.of_x + copied.of_y;
-  const std::vector<ConvolutionSlab> whole = {{convolution, x, y}};
+  std::vector<ConvolutionSlab> whole = {{convolution, x, y}};
   if (bytes <= most) return whole;
   const bool makes_x = pass == CudnnProblem::Pass::kData, makes = pass != CudnnProblem::Pass::kWeight;
   const std::int64_t samples = x.shape()[0];
