@@ -72,7 +72,7 @@ class ClimatologyPass {
     const Rank& rank = placed_.rank();
     climatology_ = std::make_unique<Climatology>(data_.files(), data_.channels().targets,
                                                  rank.box(placed_.sample_layout(placed_.samples())),
-                                                 periods_of(data_.options().train, calendar, "data.train"),
+                                                 data_.files().periods(data_.options().train, "data.train"),
                                                  std::vector<DayAndHour>(wanted.begin(), wanted.end()));
   }
 

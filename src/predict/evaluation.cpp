@@ -75,9 +75,8 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
   const std::vector<Channel>& targets = data.channels().targets;
   const std::vector<DayAndHour> wanted = verification_times(data, leads);
   if (paths.empty()) {
-    return std::make_unique<Climatology>(
-        data.files(), targets, piece, periods_of(data.options().train, data.files().calendar(), "data.train"),
-        wanted);
+    return std::make_unique<Climatology>(data.files(), targets, piece,
+                                         data.files().periods(data.options().train, "data.train"), wanted);
   }
   FileSet files(paths, Climatology::file_selection(data.options()), open_file);
   files.take_grid(data.files());
@@ -118,8 +117,8 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
   report.of_months = data.options().time_step.month;
   report.forecasts = data.count(Split::kValid);
   report.scores = &scores;
-  for (const Period& period : periods_of(data.options().valid, files.calendar(), "data.valid"))
-    report.periods.push_back(format_period(period, files.calendar()));
+  for (const Period& period : files.periods(data.options().valid, "data.valid"))
+    report.periods.push_back(files.text_of(period));
   for (const Channel& target : data.channels().targets) {
     report.variables.push_back(target.name);
     report.units.push_back(files.units(target.field));
@@ -141,6 +140,11 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   std::optional<ScoreFiles> files;
   std::unique_ptr<Climatology> climatology;
   together(run.world(), [&] {
+    if (data.files().of_months() && !options.climatology.empty())
+      throw ConfigError(
+          "command line: --climatology is by day of the year, and data.time_step is \"month\"; without it "
+          "that of "
+          "the training period is taken");
     if (data.valid_windows().empty())
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
     regions = regions_of(data.grid(), options);

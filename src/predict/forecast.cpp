@@ -53,7 +53,7 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options)
     if (parts.empty())
       throw ConfigError("command line: --start is needed, for the configuration has no data.valid");
     const std::string key = options.period == "train" ? "data.train" : "data.valid";
-    return data.starts(periods_of(parts, data.files().calendar(), key), key, options.steps);
+    return data.starts(data.files().periods(parts, key), key, options.steps);
   }
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());

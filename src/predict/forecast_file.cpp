@@ -86,6 +86,17 @@ FieldDescription described(FileSet& files, const Field& field, bool split_levels
 
 }  // namespace
 
+void add_lead_attributes(NetcdfOutput& file, int variable, bool of_months) {
+  if (of_months) {  // of which CF has no unit: they differ in length
+    file.add_text(variable, "units", "1");
+    file.add_text(variable, "long_name", "months since the start of the forecast");
+    return;
+  }
+  file.add_text(variable, "units", "hours");
+  file.add_text(variable, "standard_name", "forecast_period");
+  file.add_text(variable, "long_name", "time since the start of the forecast");
+}
+
 ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output,
                            std::int64_t overlap)
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
@@ -139,14 +150,7 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
   auxiliary_.emplace_back("valid_time");
   lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
-  if (months_) {  // of which CF has no unit: they differ in length
-    file_.add_text(lead_variable_, "units", "1");
-    file_.add_text(lead_variable_, "long_name", "months since the start of the forecast");
-    return;
-  }
-  file_.add_text(lead_variable_, "units", "hours");
-  file_.add_text(lead_variable_, "standard_name", "forecast_period");
-  file_.add_text(lead_variable_, "long_name", "time since the start of the forecast");
+  add_lead_attributes(file_, lead_variable_, months_);
 }
 
 /// Those that the model makes.

@@ -11,6 +11,9 @@
 
 namespace jigsaw::inline predict {
 
+/// What a variable of leads is, in hours, or in months.
+void add_lead_attributes(NetcdfOutput& file, int variable, bool of_months);
+
 /// What a file of forecasts holds.
 struct ForecastContents {
   std::vector<Time> starts;  ///< ascending

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "files/netcdf_output.h"
+#include "predict/forecast_file.h"
 
 namespace jigsaw::inline predict {
 
@@ -178,10 +179,10 @@ class ScoreFile {
   }
 
   void define_axes() {
-    lead_ = add_axis("lead_time", leads_of(report_));
-    const int lead = integers_.back().first;
-    file_.add_text(lead, "units", "hours");
-    file_.add_text(lead, "standard_name", "forecast_period");
+    std::vector<int> leads = leads_of(report_);
+    for (int& lead : leads) lead /= report_.of_months ? static_cast<int>(kMonth / kHour) : 1;
+    lead_ = add_axis("lead_time", leads);
+    add_lead_attributes(file_, integers_.back().first, report_.of_months);
     std::vector<int> numbers(scores_.regions().size());
     std::iota(numbers.begin(), numbers.end(), 0);
     region_ = add_axis("region", numbers);

@@ -23,7 +23,7 @@ bool decides_function(const std::string& key) {
                                        "classes",           "transforms", "clamp",       "vector_components",
                                        "predict",           "lead_hours", "noise_sigma", "input_hours",
                                        "boundary_width",    "spacing",    "intensity",   "percentiles"};
-  if (key.find(".files") != std::string::npos) return false;
+  if (key.find(".files") != std::string::npos || key.find(".data_set") != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;
   if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
   return std::ranges::any_of(kData, [&](std::string_view name) {
@@ -35,9 +35,11 @@ bool decides_function(const std::string& key) {
 void check_configuration(const FoundCheckpoint& found, const Configuration& configuration) {
   const Json& extra = found.stored.manifest.extra;
   if (!extra.is_object() || !extra.contains("configuration")) return;
-  for (const std::string& key :
-       changed_keys(with_new_keys(extra.at("configuration")), to_json(configuration))) {
-    if (!decides_function(key)) continue;
+  const Json there = with_new_keys(extra.at("configuration")), here = to_json(configuration);
+  const auto of_months = [](const Json& keys) { return keys.at("data").at("time_step") == "month"; };
+  for (const std::string& key : changed_keys(there, here)) {
+    const bool other_times = key == "data.time_step" && of_months(there) != of_months(here);
+    if (!decides_function(key) && !other_times) continue;
     throw CheckpointError(concat("the checkpoint ", found.path,
                                  " is of another model than the configuration: ", key,
                                  " differs; use the configuration that it was trained with"));
@@ -50,7 +52,8 @@ bool decides_grid(const std::string& key) {
   return std::ranges::any_of(kKeys, [&](std::string_view name) { return key.starts_with(name); });
 }
 
-/// Where weights have extents of the grid, as those of mixers, it must be that of training.
+/// Where weights have extents of the grid, as those of mixers, it must be that of training, and where no
+/// target in the files says what it is.
 void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun& run) {
   const std::vector<TensorRecord> wanted =
       expected_tensors(run.placed().model().parameters(), DType::kFloat32, {kind});
@@ -59,19 +62,25 @@ void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun
     return stored == nullptr || stored->shape == tensor.shape;
   });
   const Json& extra = found.stored.manifest.extra;
-  if (fits || !extra.is_object() || !extra.contains("configuration") || !extra.contains("data")) return;
+  const auto* fields = dynamic_cast<const Dataset*>(&run.data());
+  const bool known = fields == nullptr || fields->grid_of_targets();
+  if ((fits && known) || !extra.is_object() || !extra.contains("configuration") || !extra.contains("data"))
+    return;
   const Shape shape = run.data().grid().shape();
   const Json here = std::vector<std::int64_t>(shape.begin(), shape.end());
   const Json there = extra.at("data").is_object() ? extra.at("data").value("grid", here) : here;
   if (there == here) return;
-  std::string advice = "use files on the grid that it was trained on";
+  std::string advice =
+      known ? "use files on the grid that it was trained on"
+            : "these files hold no target, whose grid is the model's: add one that does, or name "
+              "the grid by data.regrid.latitude and longitude";
   for (const std::string& key :
        changed_keys(with_new_keys(extra.at("configuration")), to_json(run.configuration()))) {
     if (!decides_grid(key)) continue;
     advice = concat(key, " differs; use the configuration that it was trained with");
     break;
   }
-  throw CheckpointError(concat("the checkpoint ", found.path, " has weights for a grid of ", there.dump(),
+  throw CheckpointError(concat("the checkpoint ", found.path, " is of a grid of ", there.dump(),
                                " points, and the data have ", here.dump(), "; ", advice));
 }
 

@@ -94,10 +94,7 @@ int members_of(const RunRecord& run) {
 
 std::string when(const Examples& examples, int members) {
   std::string text = concat("validation of step ", examples.step);
-  if (examples.lead_hours > 0)
-    text += concat(", the forecast of ", examples.lead_hours, " h from ", format_time(examples.start));
-  else if (!examples.targets.empty())
-    text += concat(", ", format_time(examples.start));
+  if (!examples.of.empty()) text += ", " + examples.of;
   if (members > 1) text += concat(", member 0 of ", members);
   if (examples.slice >= 0) text += concat(", slice ", examples.slice, " of the first axis");
   return text;

@@ -43,6 +43,7 @@ Json json_of(const Examples& examples) {
                {"step", examples.step},
                {"lead_hours", examples.lead_hours},
                {"start", examples.start},
+               {"of", examples.of},
                {"classes", examples.classes},
                {"slice", examples.slice},
                {"geographic", examples.grid.geographic},
@@ -99,6 +100,7 @@ Examples parsed(const Json& json) {
   examples.step = json.at("step").get<std::int64_t>();
   examples.lead_hours = json.at("lead_hours").get<int>();
   examples.start = json.at("start").get<std::int64_t>();
+  examples.of = json.value("of", "");
   examples.classes = json.at("classes").get<int>();
   examples.slice = json.at("slice").get<std::int64_t>();
   examples.grid = {json.at("geographic").get<bool>(), json.at("periodic").get<bool>(),

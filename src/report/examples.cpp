@@ -9,6 +9,7 @@
 #include "array/transfer.h"
 #include "base/file.h"
 #include "comm/agreement.h"
+#include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/window_reader.h"
 #include "train/physical_states.h"
@@ -290,7 +291,15 @@ void ExampleCollector::add(std::int64_t batch, int lead, const ShardedTensor& pr
   if (batch > 0) return;
   const ShardedTensor prediction{member_of(context, predictions.piece, members, 0), layout};
   const Traffic traffic = run_.world().traffic();
-  if (!truth.times.empty()) examples_.start = truth.times.front();
+  if (!truth.times.empty() && !of_images_) {
+    const FileSet& files = dynamic_cast<const Dataset&>(run_.data()).files();
+    examples_.start = truth.times.front();
+    const std::string start = files.text_of(examples_.start);
+    examples_.of =
+        examples_.lead_hours > 0
+            ? concat("the forecast of ", lead_text(examples_.lead_hours, files.of_months()), " from ", start)
+            : start;
+  }
   if (classes_ > 0) {
     add_classes(prediction, truth);
   } else {

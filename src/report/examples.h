@@ -22,7 +22,8 @@ struct ExamplePlane {
 struct Examples {
   std::int64_t step = 0;
   int lead_hours = 0;       ///< 0: no forecast
-  std::int64_t start = 0;   ///< time 0 of fields, seconds since 1970-01-01
+  std::int64_t start = 0;   ///< time 0 of fields, seconds since 1970-01-01 of their calendar
+  std::string of;           ///< "the forecast of 6 h from 2021-02-18T06:00"; "" of images
   int classes = 0;          ///< 0: the planes are numbers
   std::int64_t slice = -1;  ///< its number along the volume's first axis; −1: no volume
   PlaneGrid grid;

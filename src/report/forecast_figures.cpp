@@ -95,8 +95,13 @@ std::pair<std::int64_t, std::string> place_along(VariableFile& file, const std::
                      units.empty() || units == "1" ? "" : " ", units == "1" ? "" : units)};
 }
 
+struct Leads {
+  std::vector<double> values;
+  std::string unit;
+};
+
 /// Maps of the first forecast of a variable at its first, middle and last lead.
-Figure forecast_figure(VariableFile& file, const FileVariable& variable, const std::vector<double>& hours,
+Figure forecast_figure(VariableFile& file, const FileVariable& variable, const Leads& leads,
                        const std::string& more) {
   const int rank = variable.shape.rank();
   const PlaneGrid grid = plane_grid(file, variable);
@@ -122,16 +127,16 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const s
     file.read<float>(variable, box, values);
     if (!colours) colours = colouring_of(values, ColourMap::kSequential);
     const std::string title =
-        concat(variable.name, places, ", ", short_number(hours[static_cast<std::size_t>(lead)]), " h");
+        concat(variable.name, places, ", ", short_number(leads.values[static_cast<std::size_t>(lead)]), " ",
+               leads.unit);
     pictures.push_back(svg_of_map(grid, values, *colours, title, variable.text("units"), 300));
   }
-  return {
-      "fig-forecast-" + variable.name, row_of(pictures),
-      concat(variable.name, places, ": the forecast ", first_start(file), " at the leads above, in hours.",
-             others.empty() ? ""
-                            : concat(" The file has further ",
-                                     join(std::vector(others.begin(), others.end()), " and "), "."),
-             more)};
+  return {"fig-forecast-" + variable.name, row_of(pictures),
+          concat(variable.name, places, ": the forecast ", first_start(file), " at the leads above.",
+                 others.empty() ? ""
+                                : concat(" The file has further ",
+                                         join(std::vector(others.begin(), others.end()), " and "), "."),
+                 more)};
 }
 
 }  // namespace
@@ -145,7 +150,7 @@ Figures forecast_figures(const std::string& path) {
   const FileVariable* const leads = file->find("lead_time");
   if (leads == nullptr)
     throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
-  const std::vector<double> hours = file->read_all(*leads);
+  const Leads of_file{file->read_all(*leads), leads->text("units") == "1" ? "mo" : "h"};
   std::vector<std::string> names;
   for (const FileVariable& variable : file->variables()) {
     if (variable.shape.rank() >= 4 && variable.numeric() && variable.dimensions[1] == "lead_time")
@@ -154,7 +159,7 @@ Figures forecast_figures(const std::string& path) {
   const ShownVariables shown = shown_of(names, 4);
   Figures figures;
   for (const std::string& name : shown.names)
-    figures.push_back(forecast_figure(*file, *file->find(name), hours,
+    figures.push_back(forecast_figure(*file, *file->find(name), of_file,
                                       name == shown.names.back() ? shown.remark(path) : ""));
   return figures;
 }

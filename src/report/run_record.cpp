@@ -96,8 +96,11 @@ Json scores_of_netcdf(const std::string& path) {
   const FileVariable *leads = file->find("lead_time"), *regions = file->find("region");
   if (leads == nullptr || regions == nullptr)
     throw DataError(concat(path, " was not written by evaluate: it has no lead_time and region"));
-  Json json = {
-      {"lead_hours", file->read_all(*leads)}, {"scores", Json::object()}, {"spectra", Json::object()}};
+  std::vector<double> hours = file->read_all(*leads);
+  const bool of_months = leads->text("units") == "1";
+  constexpr auto hours_of_month = static_cast<double>(kMonth) / static_cast<double>(kHour);
+  for (double& lead : hours) lead *= of_months ? hours_of_month : 1;
+  Json json = {{"lead_hours", hours}, {"scores", Json::object()}, {"spectra", Json::object()}};
   for (const FileVariable& variable : file->variables()) {
     const auto values = [&] {
       std::vector<double> all(static_cast<std::size_t>(variable.shape.count()));

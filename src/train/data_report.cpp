@@ -129,7 +129,7 @@ void report_periods(const Dataset& data, DataReport& report) {
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
     std::vector<std::string> dates;
-    for (const Period& period : periods_of(*parts, data.files().calendar(), key)) {
+    for (const Period& period : data.files().periods(*parts, key)) {
       const auto warn = [&](const std::vector<std::string>& warnings) {
         report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
       };
@@ -137,7 +137,7 @@ void report_periods(const Dataset& data, DataReport& report) {
       for (const auto& [there, names] : prescribed)
         warn(prescribed_warnings(needed, there, first_and_more(names.front(), std::ssize(names) - 1, "field"),
                                  period, key, data.files().calendar()));
-      dates.push_back(format_period(period, data.files().calendar()));
+      dates.push_back(data.files().text_of(period));
     }
     if (!dates.empty()) said.push_back(concat(key, " ", join(dates, ", ")));
   }

@@ -27,6 +27,14 @@ std::vector<std::string> files_of(const std::vector<std::string>& patterns,
 DataDescription describe_forecasts(const DataOptions& options, const std::filesystem::path& folder) {
   if (!options.shape.empty())
     return {Shape(options.shape), make_channels(options, looks_global(options.shape))};
+  if (const RegridOptions& regrid = options.regrid;
+      !regrid.latitude.empty() && options.region == RegionOptions{}) {
+    const auto taken = [&](const std::vector<double>& axis, std::size_t number) {
+      return every_of(equal_steps(axis), options.every[std::min(number, options.every.size() - 1)]);
+    };
+    const Grid grid = make_geographic_grid(taken(regrid.latitude, 0), taken(regrid.longitude, 1));
+    return {grid.shape(), make_channels(options, grid.periodic)};
+  }
   std::vector<std::string> paths;
   const auto expand = [&](const std::vector<std::string>& patterns) { return files_of(patterns, folder); };
   FileSelection selection = file_selection(options, makani_metadata(options.makani, folder));

@@ -28,15 +28,20 @@ struct OpenedFields {
   std::vector<std::string> refusals;  ///< of refusals_in(), each once
 };
 
-/// Whether a field has a state a month, of months of several lengths.
+/// Whether a field has a state a month: each in another one, most in that after the last, and not simply
+/// after so many days each, unless months have as many.
 bool one_a_month(const VariableSummary& variable) {
-  Time least = kMonth, most = kMonth;
+  std::int64_t following = 0;
+  std::set<Time> steps;
+  const auto month = [&](Time time) { return month_of(time, variable.calendar); };
   for (std::size_t i = 1; i < variable.times.size(); ++i) {
-    const Time step = variable.times[i] - variable.times[i - 1];
-    least = std::min(least, step);
-    most = std::max(most, step);
+    const Time before = variable.times[i - 1], time = variable.times[i];
+    if (month(time) == month(before) || time - before < 28 * kDay) return false;
+    following += month(time) - month(before) == kMonth ? 1 : 0;
+    steps.insert(time - before);
   }
-  return least < most && least >= 28 * kDay && most <= 31 * kDay;
+  const bool even = variable.calendar == Calendar::k360Day && steps.contains(kMonth);
+  return (even || steps.size() > 1) && 2 * following >= std::ssize(variable.times);
 }
 
 /// Whether all fields that change in time do so.

@@ -256,9 +256,16 @@ FirstFields first_fields(FileSet& files, const std::string& path, const std::set
   std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
   catalogue = join_by_names(catalogue, notices);
   FieldChoice choice(files, notices);
-  // Those that are predicted say which grid it is.
-  std::stable_partition(catalogue.begin(), catalogue.end(),
-                        [](const VariableSummary& variable) { return variable.times.size() > 1; });
+  // Those that are predicted say which grid it is: first what will be, by its times alone.
+  const auto constant =
+      std::stable_partition(catalogue.begin(), catalogue.end(),
+                            [](const VariableSummary& variable) { return variable.times.size() > 1; });
+  std::vector<std::string> untold;
+  const VariablesByTimes likely = choose_by_times({catalogue.begin(), constant}, untold);
+  std::stable_partition(catalogue.begin(), constant, [&](const VariableSummary& variable) {
+    return std::ranges::find(likely.predicted, variable.name, &VariableSummary::name) !=
+           likely.predicted.end();
+  });
   for (const VariableSummary& variable : catalogue) choice.add(variable);
   FirstFields fields = choice.fields();
   if (fields.changing.predicted.empty()) {

@@ -79,9 +79,17 @@ std::string degrees(double value) {
   return text;
 }
 
-std::string period_text(const Period& period, Calendar calendar) {
-  return concat("[", quoted(format_time(period.first, calendar)), ", ",
-                quoted(format_time(period.last, calendar)), "]");
+/// Of months from the first day to the last.
+std::string period_text(const Period& period, const FileSet& files) {
+  const Calendar calendar = files.calendar();
+  std::string first = format_time(period.first, calendar), last = format_time(period.last, calendar);
+  if (files.of_months()) {
+    const auto month = [&](Time time) { return date_from_days(floor_div(time, kDay), calendar); };
+    const Date from = month(period.first), to = month(period.last);
+    first = format_date({from.year, from.month, 1});
+    last = format_date({to.year, to.month, days_in_month(to.year, to.month, files.file_calendar())});
+  }
+  return concat("[", quoted(first), ", ", quoted(last), "]");
 }
 
 }  // namespace
@@ -149,10 +157,12 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                   months ? "month" : concat(hours, " h")));
   data.add("lead_hours", concat(lead), months ? "a month ahead" : "hours ahead that it predicts");
   data.add("predict", quoted("increment"), "the change since hour 0; or \"state\"");
-  data.add("train", period_text(train, calendar),
-           concat("the files hold ", format_time(times.front(), calendar), " to ",
-                  format_time(times.back(), calendar)));
-  data.add("valid", period_text(valid, calendar), "begins where no window of training reaches");
+  const std::string held =
+      months ? "the files hold the months of " + period_text({times.front(), times.back()}, files)
+             : concat("the files hold ", format_time(times.front(), calendar), " to ",
+                      format_time(times.back(), calendar));
+  data.add("train", period_text(train, files), held);
+  data.add("valid", period_text(valid, files), "begins where no window of training reaches");
   const std::string title = concat(months ? "Monthly" : concat(lead, "-hour"), " forecasts on a grid of ",
                                    space, " points from ", counted(std::ssize(paths), "file"), ".");
   return {whole_text(options, title, data, space, globe_keys(files.grid()),

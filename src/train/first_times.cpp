@@ -76,7 +76,11 @@ std::string some_names(const std::vector<VariableSummary>& variables) {
 /// Whether one goes on where the other ends, under another of its usual names.
 bool is_same_variable(const VariableSummary& a, const VariableSummary& b) {
   const std::vector<std::string>& names = other_names(a.name);
-  return std::ranges::find(names, b.name) != names.end() && a.fault.empty() && b.fault.empty() &&
+  const auto often = [](const VariableSummary& variable) {
+    return static_cast<double>(usual_step(variable.times));
+  };
+  const bool as_often = often(a) < 1.2 * often(b) && often(b) < 1.2 * often(a);
+  return as_often && std::ranges::find(names, b.name) != names.end() && a.fault.empty() && b.fault.empty() &&
          !a.times.empty() && !b.times.empty() && same_unit(a.units, b.units) &&
          std::ranges::equal(a.levels, b.levels, same_level) && common_times(a.times, b.times).empty();
 }

@@ -197,8 +197,17 @@ TEST_F(Downscaling, OneNameInTwoDataSets) {
     const double loss = series(metrics(output, "train"), "loss")[0],
                  wanted = series(metrics(path("run"), "train"), "loss")[0];
     EXPECT_NEAR(loss, wanted, 1e-12 * wanted);
-    std::filesystem::remove_all(output);
+    if (ranks == 1) std::filesystem::remove_all(output);
   }
+  // Elsewhere, without the targets' files: the grid is that of the heights.
+  std::filesystem::rename(path("own"), path("moved"));
+  const Outcome predicted =
+      run(2, "predict --config " + path("own.json") + " --checkpoint " + path("own_run") +
+                 " --start 2021-01-25 --output " + path("elsewhere.nc"));
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
+  EXPECT_EQ(NetcdfReader(path("elsewhere.nc")).extents("tas"),
+            (std::vector<std::size_t>{1, 1, kRows, kColumns}));
+  std::filesystem::rename(path("moved"), path("own"));
   own["data"]["diagnostic"][0]["data_set"] = "tasmax";
   folder_write("own.json", own);
   const Outcome unknown = run(1, "check --config " + path("own.json"));
@@ -206,6 +215,39 @@ TEST_F(Downscaling, OneNameInTwoDataSets) {
   ASSERT_EQ(unknown.errors().size(), 1U) << unknown.err;
   EXPECT_NE(unknown.errors()[0].find("no variable tasmax in " + path("own/fine.nc")), std::string::npos)
       << unknown.err;
+}
+
+// What is kept of one run is not taken for the statistics of other inputs.
+TEST_F(Downscaling, OtherInputsHaveStatisticsOfTheirOwn) {
+  const Outcome outcome =
+      run(1, "--config " + path("config.json") + " --set 'data.variables=[\"t2m\",\"u10\"]' --set " +
+                 "train.steps=1 --set output=" + path("other_inputs"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
+// Without a target, and without a static field, only a named grid says where the fine points are.
+TEST_F(Downscaling, PredictDoesNotGuessTheGrid) {
+  Json bare = config();
+  bare["data"].erase("static");
+  bare["train"]["steps"] = 1;
+  folder_write("bare.json", bare);
+  ASSERT_EQ(run(1, "--config " + path("bare.json") + " --set output=" + path("bare_run")).exit_code, 0);
+  const std::string predict = "predict --config " + path("bare.json") + " --checkpoint " + path("bare_run") +
+                              " --start 2021-01-25 --overwrite --output " + path("bare.nc") + " --input " +
+                              quoted(path("data/*.nc"));
+  const Outcome refused = run(2, predict);
+  EXPECT_EQ(refused.exit_code, 4);
+  ASSERT_EQ(refused.errors().size(), 1U) << refused.err;
+  EXPECT_NE(refused.errors()[0].find(
+                "is of a grid of [31,41] points, and the data have [37,72]; these files hold no "
+                "target, whose grid is the model's"),
+            std::string::npos)
+      << refused.err;
+  const Outcome named = run(1, predict +
+                                   " --set 'data.regrid={\"method\":\"linear\",\"latitude\":[60,30,1],"
+                                   "\"longitude\":[-20,20,1]}'");
+  EXPECT_EQ(named.exit_code, 0) << named.err;
+  EXPECT_EQ(NetcdfReader(path("bare.nc")).extents("tas"), (std::vector<std::size_t>{1, 1, kRows, kColumns}));
 }
 
 TEST_F(Downscaling, MistakesAreNamed) {

@@ -379,6 +379,22 @@ TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
   EXPECT_EQ(text().find(R"("latitude", "longitude")"), std::string::npos) << text();
 }
 
+// Of files on two grids that of most fields and times counts, whatever names come first.
+TEST_F(InitTest, TakesTheGridOfWhatIsPredicted) {
+  {
+    FieldFile file(folder_ / "many.nc", FieldFile::steps(120, 0, 6));
+    file.field("t2m", wave);
+    file.field("z", wave);
+  }
+  {
+    FieldFile file(folder_ / "few.nc", FieldFile::steps(12, 0, 6), 9, 15);
+    file.field("aaa", wave);
+  }
+  expect_runs("--data " + quoted(folder_ / "few.nc") + " " + quoted(folder_ / "many.nc"), "0.2");
+  expect_text({R"("variables": ["t2m", "z"])"});
+  expect_warnings({"left out: aaa"});
+}
+
 TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
   const auto write = [&](const std::string& name, const std::vector<double>& hours) {
     FieldFile file(folder_ / name, hours);
@@ -394,9 +410,18 @@ TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
     day += days;
   }
   expect_runs(write("months.nc", months), "1");
-  expect_text({R"("input_hours": [0])", R"("lead_hours": 744)"});
-  expect_warnings({"the times of t2m in " + folder_ / "months.nc" +
-                   " are 28 to 31 days apart, not evenly spaced: 13 of 24 begin a sample"});
+  expect_text({R"("time_step": "month")", R"("input_hours": [-720, 0])", R"("lead_hours": 720)"});
+  expect_warnings({});
+  // One is lost.
+  months.erase(months.begin() + 7);
+  expect_runs(write("months_gap.nc", months), "1");
+  expect_text({R"("time_step": "month")"});
+  // As many days each are no months.
+  for (const int days : {28, 31}) {
+    expect_runs(write("even.nc", FieldFile::steps(60, 0, 24.0 * days)), "0.3");
+    expect_text({R"("lead_hours": )" + std::to_string(24 * days)});
+    EXPECT_EQ(text().find("time_step"), std::string::npos) << text();
+  }
   expect_runs(write("half.nc", FieldFile::steps(120, 0, 0.5)), "0.1");
   expect_text({R"("lead_hours": 6)", "the files have a field every 0.5 h"});
   // A field is lost.

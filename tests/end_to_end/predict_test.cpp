@@ -270,7 +270,7 @@ const WrongInput kWrong[] = {
     {"other_depth", "--start 2021-02-02 --set model.depth=2", 4, "model.depth differs"},
     {"other_variables", "--start 2021-02-02 --set 'data.variables=[\"u10\",\"t2m\"]'", 4, "data.variables"},
     {"other_grid", "--start 2021-02-02 --set data.every=2", 4,
-     "has weights for a grid of [37,72] points, and the data have [19,36]; data.every differs"},
+     "is of a grid of [37,72] points, and the data have [19,36]; data.every differs"},
     {"other_region", "--start 2021-02-02 --set data.region.latitude=[-45,45]", 4,
      "data.region.latitude differs"},
     {"period_without_data", "--set 'data.valid=[\"1999-01-01\",\"1999-01-02\"]'", 3, "data.valid"},

@@ -366,6 +366,8 @@ TEST(ReportPage, MapsOfProjectedFieldsAreThoseOfFields) {
   EXPECT_NE(page.find("RMSE of the first lead by row over"), std::string::npos);
   EXPECT_EQ(page.find("by latitude"), std::string::npos);
   examples.lead_hours = 0;
+  EXPECT_EQ(examples.colours(), ColourMap::kSequential) << "a field of the same time";
+  examples.targets.clear();
   EXPECT_EQ(examples.colours(), ColourMap::kGrey) << "an image";
 }
 

@@ -5,17 +5,11 @@
 #include <map>
 #include <utility>
 
+#include "samples/degrees.h"
+
 namespace jigsaw::inline samples {
 
 namespace {
-
-constexpr double kTolerance = 1e-4, kCircle = 360.0;
-
-/// In [0, 360).
-double on_circle(double degrees) {
-  const double rest = degrees - kCircle * std::floor(degrees / kCircle);
-  return rest < kCircle ? rest : 0.0;
-}
 
 /// The points of a file, found by their coordinates.
 class Points {
@@ -38,7 +32,7 @@ class Points {
     --before;
     const auto& nearest =
         distance(after->first, wanted) <= distance(before->first, wanted) ? *after : *before;
-    return distance(nearest.first, wanted) < kTolerance ? nearest.second : -1;
+    return distance(nearest.first, wanted) < kSameDegrees ? nearest.second : -1;
   }
 
  private:
@@ -88,20 +82,12 @@ std::optional<AxisMap> AxisMap::make(AxisWeights weights, const std::vector<doub
   return map;
 }
 
-std::optional<AxisMap> AxisMap::make_whole(const std::vector<double>& points,
-                                           const std::vector<double>& there, bool circular) {
-  std::optional<AxisMap> map = make(points, there, circular);
-  if (map) map->whole_ = std::ssize(points);
-  return map;
-}
-
 bool AxisMap::consecutive() const {
   return std::ranges::all_of(runs_,
                              [](const AxisRun& run) { return run.count == 1 || std::abs(run.step) == 1; });
 }
 
 AxisInterval AxisMap::needed(std::int64_t begin, std::int64_t count) const {
-  if (whole_ > 0) return {0, whole_};
   return weights_ ? weights_->needed(begin, count) : AxisInterval{begin, count};
 }
 
@@ -124,7 +110,7 @@ std::vector<double> without_jumps(std::vector<double> longitudes) {
     longitudes[i] += turns;
   }
   const bool repeats = longitudes.size() > 2 &&
-                       std::abs(std::abs(longitudes.back() - longitudes.front()) - kCircle) < kTolerance;
+                       std::abs(std::abs(longitudes.back() - longitudes.front()) - kCircle) < kSameDegrees;
   if (repeats) longitudes.pop_back();
   return longitudes;
 }
@@ -132,24 +118,24 @@ std::vector<double> without_jumps(std::vector<double> longitudes) {
 std::vector<double> latitudes_within(const std::vector<double>& latitudes, double south, double north) {
   std::vector<double> result;
   std::copy_if(latitudes.begin(), latitudes.end(), std::back_inserter(result), [&](double latitude) {
-    return latitude > south - kTolerance && latitude < north + kTolerance;
+    return latitude > south - kSameDegrees && latitude < north + kSameDegrees;
   });
   return result;
 }
 
 std::vector<double> longitudes_within(const std::vector<double>& longitudes, double west, double east) {
-  const double rest = on_circle(east - west), width = rest < kTolerance ? kCircle : rest;
+  const double rest = on_circle(east - west), width = rest < kSameDegrees ? kCircle : rest;
   std::vector<double> offsets;
   for (const double longitude : longitudes) {
     double offset = on_circle(longitude - west);
-    if (kCircle - offset < kTolerance) offset -= kCircle;  // the western end, a little beyond it
+    if (kCircle - offset < kSameDegrees) offset -= kCircle;  // the western end, a little beyond it
     // Both ends of a whole circle are one column.
-    if (offset < width + (width < kCircle ? kTolerance : -kTolerance)) offsets.push_back(offset);
+    if (offset < width + (width < kCircle ? kSameDegrees : -kSameDegrees)) offsets.push_back(offset);
   }
   const bool westward = longitudes.size() > 1 && without_jumps(longitudes)[1] < longitudes[0];
   std::sort(offsets.begin(), offsets.end());
   // A first column that is repeated as the last one.
-  const auto twice = [](double a, double b) { return b - a < kTolerance; };
+  const auto twice = [](double a, double b) { return b - a < kSameDegrees; };
   offsets.erase(std::unique(offsets.begin(), offsets.end(), twice), offsets.end());
   if (westward) std::reverse(offsets.begin(), offsets.end());
   std::vector<double> result;
@@ -172,8 +158,8 @@ bool alike(const GridOrder& a, const GridOrder& b) {
   if (!a.corners.empty() || !b.corners.empty()) return alike_corners(a.corners, b.corners);
   for (std::size_t end = 0; end < 2; ++end) {
     const double columns = on_circle(a.columns[end] - b.columns[end]);
-    if (std::abs(a.rows[end] - b.rows[end]) > kTolerance) return false;
-    if (columns > kTolerance && kCircle - columns > kTolerance) return false;
+    if (std::abs(a.rows[end] - b.rows[end]) > kSameDegrees) return false;
+    if (columns > kSameDegrees && kCircle - columns > kSameDegrees) return false;
   }
   return true;
 }
@@ -201,10 +187,10 @@ std::vector<double> longitudes_like(std::vector<double> longitudes, const std::a
   if (std::abs(std::abs(last - longitudes.front()) - kCircle) > std::abs(step) / 2) return longitudes;
   const auto first = std::ranges::find_if(longitudes, [&](double longitude) {
     const double offset = on_circle(longitude - others[0]);
-    return offset < kTolerance || kCircle - offset < kTolerance;
+    return offset < kSameDegrees || kCircle - offset < kSameDegrees;
   });
   if (first == longitudes.end()) return longitudes;
-  std::ranges::rotate(longitudes, first);
+  std::rotate(longitudes.begin(), first, longitudes.end());
   longitudes = without_jumps(std::move(longitudes));
   const double turns = kCircle * std::round((longitudes.front() - others[0]) / kCircle);
   for (double& longitude : longitudes) longitude -= turns;

@@ -29,10 +29,6 @@ class AxisMap {
   /// Of points between those of the file, which are means of what is read there.
   static std::optional<AxisMap> make(AxisWeights weights, const std::vector<double>& there, bool circular);
 
-  /// Of points that stand in no rows and columns of the file: all of these are read for any of them.
-  static std::optional<AxisMap> make_whole(const std::vector<double>& points,
-                                           const std::vector<double>& there, bool circular);
-
   /// Whether points of the grid that follow one another do so in the file.
   bool consecutive() const;
   /// How points of the grid are made of those that are read; null where these are the grid's own.
@@ -46,7 +42,6 @@ class AxisMap {
  private:
   std::vector<AxisRun> runs_;
   std::shared_ptr<const AxisWeights> weights_;
-  std::int64_t whole_ = 0;  ///< how many are read for any point; 0: those that are needed
 };
 
 /// Longitudes of a file without jumps, so that they are monotonic where they go round the circle once:

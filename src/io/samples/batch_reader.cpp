@@ -520,7 +520,8 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Moment start = request.moment(b);
-      if (planes.available(start)) {
+      // Of lead 0 it would be the truth, of which nothing is known where a model is used.
+      if (lead_ > 0 && planes.available(start)) {
         const PlaneView x = planes.physical(start, plane_of(piece));
         writer_.add(
             batch.origin, piece, b, c, [](std::size_t, double v) { return v; }, x);

@@ -582,6 +582,24 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
   return times_[dimension] = decode_times(numbers(variable), units, variable.text("calendar"), what);
 }
 
+std::vector<Time> DataFile::middles(const std::string& dimension) {
+  const std::vector<Time>& stamps = times(dimension);
+  if (is_given(dimension, 0)) return stamps;
+  const FileVariable& variable = require_times(dimension);
+  const FileVariable* bounds = file_->find_from(variable, variable.text("bounds"));
+  if (bounds == nullptr || !bounds->numeric() || bounds->shape != Shape({std::ssize(stamps), 2}))
+    return stamps;
+  const std::vector<double> limits = file_->read_all(*bounds);
+  std::vector<double> middles;
+  for (std::size_t i = 0; i + 1 < limits.size(); i += 2) middles.push_back(0.5 * (limits[i] + limits[i + 1]));
+  std::vector<Time> times = decode_times(middles, variable.text("units"), variable.text("calendar"),
+                                         concat(bounds->name, " of ", file_->path()));
+  // Bounds that were never filled say nothing.
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (std::abs(times[i] - stamps[i]) > 31 * kDay) return stamps;
+  return times;
+}
+
 Calendar DataFile::calendar(const std::string& dimension) const {
   if (is_given(dimension, 0)) return Calendar::kStandard;
   const FileVariable& variable = require_times(dimension);

@@ -115,6 +115,9 @@ class DataFile {
   /// Decoded coordinates of a time dimension, or the valid times along one of reference times or steps of
   /// forecasts, or WRF's `Times` or XTIME, or the one time of a scalar coordinate. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
+  /// The middles of the intervals that they stand for, where the file says these (`bounds`), as of monthly
+  /// means; else the same.
+  std::vector<Time> middles(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
 

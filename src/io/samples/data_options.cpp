@@ -181,7 +181,8 @@ void declare_selection(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts())
       .doc(
           "How fields on other grids of latitudes and longitudes are brought to one grid: that of the first "
-          "of data.variables, or one that is named here. data.region and data.every choose among its "
+          "target in the files (of data.lead_hours 0, where they hold none, of the first of data.static), or "
+          "one that is named here. data.region and data.every choose among its "
           "points.");
   keys.add("time_step", &DataOptions::time_step)
       .counts_where(of_forecasts())
@@ -338,6 +339,13 @@ void declare_images(Keys<DataOptions>& keys) {
 }
 
 void check_forecast(const DataOptions& o, const Place& at) {
+  for (const ForcingKind kind : {ForcingKind::kTimeOfDay, ForcingKind::kCosZenithAngle,
+                                 ForcingKind::kInsolation, ForcingKind::kLocalSolarTime}) {
+    if (o.time_step.month && std::ranges::find(o.forcings, kind) != o.forcings.end())
+      at.error(
+          "forcings",
+          "holds what differs within a day, and data.time_step is \"month\"; day_of_year is of months, too");
+  }
   if (o.of_same_time() && o.diagnostic.empty())
     at.error("diagnostic", "must name the targets where data.lead_hours is 0");
   if (o.of_same_time() && o.boundary_width > 0)

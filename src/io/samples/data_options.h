@@ -13,7 +13,7 @@
 #include "samples/channel_layout.h"
 #include "samples/field.h"
 #include "samples/members.h"
-#include "samples/regrid.h"
+#include "samples/regrid_options.h"
 #include "samples/time_axis.h"
 #include "samples/transform.h"
 

@@ -19,7 +19,9 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   const auto expand = [&](const std::vector<std::string>& patterns) {
     return expand_together(patterns, folder, communicator);
   };
-  const VariableSources sources = sources_of(options, expand, paths_);
+  // Where nothing is read but what forecasts start from.
+  const bool inputs_only = use.statistics && !use.train && !use.valid;
+  const VariableSources sources = sources_of(options, expand, paths_, !inputs_only);
   const std::string metadata =
       from_first(communicator, [&] { return makani_metadata(options.makani, folder); });
   const FileOpener open_file =
@@ -28,8 +30,6 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
     FileSelection selection = file_selection(options, metadata);
     selection.sources = sources;
     selection.like = use.like;
-    // Where nothing is read but what forecasts start from.
-    const bool inputs_only = use.statistics && !use.train && !use.valid;
     open(selection, open_file, inputs_only ? &*use.statistics : nullptr);
     find_all_windows(rollout, use);
   });
@@ -46,7 +46,7 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
       if (known != nullptr) spared.fields.insert(known->fields.begin(), known->fields.end());
       known = &spared;  // what does not change is one state of each field
     }
-    return compute_statistics(*files_, channels_, periods_of(options.train, files_->calendar(), "data.train"),
+    return compute_statistics(*files_, channels_, files_->periods(options.train, "data.train"),
                               options.lead_hours, communicator, known, pass.progress);
   };
   if (use.statistics) {
@@ -91,6 +91,7 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
                            constants = fields_of(fields.inputs, Role::kStatic);
   // The grid is that of the first field. Constant ones lie on that of the targets sooner than what is brought
   // to it.
+  grid_of_targets_ = !selected.empty();
   const bool like_constants =
       selected.empty() && options_.regrid.method != Regrid::kNone && !constants.empty();
   if (like_constants) files_->select(constants.front(), false);
@@ -127,11 +128,13 @@ Json Dataset::decides_statistics() const {
   };
   for (const Channel& channel : channels_.targets)
     add(channel.field, channel.role == Role::kPrognostic ? "" : " diagnostic");
+  for (const Field& field : fields_of(channels_.inputs, Role::kPrognostic))
+    if (options_.of_same_time()) add(field, " given");
   for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed)) add(field, " prescribed");
   for (const Field& field : fields_of(channels_.inputs, Role::kStatic)) add(field, " static");
   Json periods = Json::array();
   const bool seldom = options_.forcing_times != Between::kNothing && !options_.forcing_variables.empty();
-  for (const Period& period : periods_of(options_.train, files_->calendar(), "data.train"))
+  for (const Period& period : files_->periods(options_.train, "data.train"))
     periods.push_back({period.first, period.last});
   Json decides = {{"fields", fields},
                   {"layout", layout_},
@@ -230,12 +233,12 @@ void Dataset::find_all_windows(int rollout, const DataUse& use) {
                   why_not_prescribed(), fewest_times(fields)};
   if (use.train) {
     train_windows_ = of_each_member(find_windows(
-        inputs, targets, rule, periods_of(options_.train, calendar, "data.train"), "data.train", calendar));
+        inputs, targets, rule, files_->periods(options_.train, "data.train"), "data.train", calendar));
   }
   if (!use.valid || options_.valid.empty()) return;
   rule.rollout = rule.prescribed_leads = use.valid_rollout.value_or(rollout);
   valid_windows_ = of_each_member(find_windows(
-      inputs, targets, rule, periods_of(options_.valid, calendar, use.valid_name), use.valid_name, calendar));
+      inputs, targets, rule, files_->periods(options_.valid, use.valid_name), use.valid_name, calendar));
 }
 
 std::vector<Time> Dataset::of_each_member(const std::vector<Time>& windows) const {

@@ -63,6 +63,8 @@ class Dataset : public SampleSource {
   const Rim& rim() const { return rim_; }
   std::vector<std::int64_t> identity() const override { return train_windows_; }
   std::unique_ptr<SampleReader> open_reader() override;
+  /// Whether the grid is that of a target, or of one that is named; else the files hold no target.
+  bool grid_of_targets() const { return grid_of_targets_ || !options_.regrid.latitude.empty(); }
   FileSet& files() { return *files_; }
   const FileSet& files() const { return *files_; }
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
@@ -88,6 +90,7 @@ class Dataset : public SampleSource {
   std::unique_ptr<FileSet> files_;
   Json layout_;   ///< of files that do not say what they hold; null for others
   Json sources_;  ///< VariableSources::to_json()
+  bool grid_of_targets_ = true;
   Channels channels_;
   Rim rim_;
   Statistics statistics_;

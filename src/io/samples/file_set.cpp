@@ -8,6 +8,7 @@
 #include "base/heartbeat.h"
 #include "base/text.h"
 #include "files/field_attributes.h"
+#include "samples/degrees.h"
 
 namespace jigsaw::inline samples {
 
@@ -215,7 +216,6 @@ std::vector<double> values_at(const AxisMap& points, const std::vector<double>& 
 /// Longitudes of a file where these jump, as across its seam, counted without jumps as the grid counts them,
 /// from a western end in [-180, 180) on; what needs no turn keeps the file's own value.
 void remove_jumps(std::vector<double>& values, const std::vector<double>& of_grid) {
-  constexpr double kCircle = 360;
   const auto jumps = [](double a, double b) { return std::abs(b - a) > kCircle / 2; };
   if (std::ranges::adjacent_find(values, jumps) == values.end()) return;
   const double west = std::min(of_grid.front(), of_grid.back());
@@ -240,8 +240,10 @@ FieldDescription FileSet::describe(const Field& field) {
   for (const auto& [attribute, numbers] : part.variable->numbers) {
     if (!source.absent && is_of_field(attribute)) result.numbers[attribute] = numbers;
   }
-  result.rows = describe_coordinates(part, file, 0);
-  result.columns = describe_coordinates(part, file, 1);
+  const Part& on_grid = grid_part(part);
+  Pin grid_pin(*this, on_grid.file);
+  result.rows = describe_coordinates(on_grid, grid_pin.file(), 0);
+  result.columns = describe_coordinates(on_grid, grid_pin.file(), 1);
   if (field.level && part.axes.level >= 0 && !source.absent) {
     result.level = file.describe(dimension(*part.variable, part.axes.level));
     result.level_position = part.level;
@@ -259,6 +261,15 @@ FieldDescription FileSet::describe(const Field& field) {
     }
   }
   return result;
+}
+
+/// One that says how the grid lies: of what is brought to a projection another field that is on it.
+const FileSet::Part& FileSet::grid_part(const Part& part) const {
+  if (!part.source) return part;
+  for (const auto& [field, series] : series_)
+    for (const Part& other : series.parts)
+      if (other.axes.horizontal() && !other.source) return other;
+  return part;
 }
 
 /// The file's own values of the points of the grid, but for longitudes that jump. The grid has the rows and
@@ -284,7 +295,7 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
 
 PointsDescription FileSet::describe_points(const Field& field) {
   require(places_.has_value(), "the grid has coordinates along its axes");
-  const Part& part = series(field).parts.front();
+  const Part& part = grid_part(series(field).parts.front());
   PointsDescription result{DataFile::describe(*places_->parts[0].variable),
                            DataFile::describe(*places_->parts[1].variable), nullptr};
   // Some are known by their names alone.
@@ -403,18 +414,22 @@ void FileSet::read_entry(const Field& field, const std::map<std::string, std::in
   read_state<double>(part, slab, box, out);
 }
 
-/// Versions after the first fill what is missing in those before.
 template <typename T>
 void FileSet::read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box,
                         std::span<T> out) {
-  Box slab = slab_of(part, time, member);
-  read_state<T>(part, slab, box, out);
+  read_state<T>(part, slab_of(part, time, member), box, out);
+}
+
+/// Versions after the first fill what is missing in those before.
+template <typename T>
+void FileSet::read_versions(const Part& part, Box slab, const Box& points, std::span<T> out) {
+  read_points<T>(part, slab, points, out);
   std::vector<T> other;
   for (std::size_t v = 1; v < part.versions.size(); ++v) {
     if (std::none_of(out.begin(), out.end(), [](T value) { return std::isnan(value); })) return;
     slab.begin[part.axes.version] = part.versions[v];
     other.resize(out.size());
-    read_state<T>(part, slab, box, other);
+    read_points<T>(part, slab, points, other);
     std::transform(out.begin(), out.end(), other.begin(), out.begin(),
                    [](T value, T instead) { return std::isnan(value) ? instead : value; });
   }
@@ -423,25 +438,25 @@ void FileSet::read_part(const Part& part, std::int64_t time, std::int32_t member
 template <typename T>
 void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<T> out) {
   if (box.empty()) return;
-  if (!part.regridded()) return read_points<T>(part, slab, box, out);
-  if (part.around) return read_around<T>(part, slab, box, out);
+  if (!part.regridded()) return read_versions<T>(part, slab, box, out);
+  if (part.source) return read_at_points<T>(part, slab, box, out);
   const AxisInterval wanted_rows{box.begin[0], box.extent[0]}, wanted_columns{box.begin[1], box.extent[1]};
   const AxisInterval rows = part.rows->needed(box.begin[0], box.extent[0]),
                      columns = part.columns->needed(box.begin[1], box.extent[1]);
   static thread_local std::vector<T> there;  // kept from plane to plane
   there.resize(static_cast<std::size_t>(rows.count * columns.count));
-  read_points<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
+  read_versions<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
   regrid<T>(*part.rows->weights(), wanted_rows, *part.columns->weights(), wanted_columns, there, out);
 }
 
 /// At the points of a projection.
 template <typename T>
-void FileSet::read_around(const Part& part, Box slab, const Box& box, std::span<T> out) {
+void FileSet::read_at_points(const Part& part, Box slab, const Box& box, std::span<T> out) {
   const auto weights = weights_at(part, box);
   const AxisInterval &rows = weights->rows(), &columns = weights->columns();
   std::vector<T> there(static_cast<std::size_t>(rows.count * columns.count));
   if (!there.empty())
-    read_points<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
+    read_versions<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
   weights->apply<T>(there, out);
 }
 
@@ -541,7 +556,8 @@ void FileSet::check_others(const Field& field, const Series& source, Moment mome
     throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " has other values in ",
                            use(part.file).file().path(), " than in ",
                            use(source.parts[static_cast<std::size_t>(first.part)].file).file().path(),
-                           "; say by data.overlap which file wins, or leave one of them out"));
+                           "; say by data.overlap which file wins, leave one of them out, or give "
+                           "the variable `files` of its own"));
   }
 }
 
@@ -554,7 +570,8 @@ std::vector<FieldStorage> FileSet::storage() const {
   std::vector<FieldStorage> result;
   for (const auto& [field, series] : series_) {
     const Part& part = series.parts.front();
-    if (!part.axes.horizontal() || series.absent) continue;  // a series without places
+    // A series without places, or what points of a projection take of whole rows and columns.
+    if (!part.axes.horizontal() || series.absent || part.source) continue;
     const VariableFile& file = files_[static_cast<std::size_t>(part.file)]->file();
     result.push_back({file.path(), std::string(file.format()), part.variable, part.axes,
                       part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns});

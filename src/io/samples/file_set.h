@@ -27,9 +27,10 @@ namespace jigsaw::inline samples {
 /// What the files hold of one variable.
 struct VariableSummary {
   std::string name, units, long_name;
-  std::vector<double> levels;  ///< ascending; empty for a variable without levels
-  std::vector<Time> times;     ///< ascending; empty for a variable without time
-  std::string fault;           ///< why its levels cannot be read; "" when they can
+  std::vector<double> levels;               ///< ascending; empty for a variable without levels
+  std::vector<Time> times;                  ///< ascending; empty for a variable without time
+  Calendar calendar = Calendar::kStandard;  ///< of times
+  std::string fault;                        ///< why its levels cannot be read; "" when they can
 };
 
 /// Which points and times of the files are taken, and from which file, as DataOptions say.
@@ -146,6 +147,12 @@ class FileSet {
   Calendar file_calendar() const { return calendar_.value_or(Calendar::kStandard); }
   /// Whether times are months.
   bool of_months() const { return selection_.time_step.month; }
+  /// The periods among the parts in that calendar; of months those in which they begin and end are whole.
+  /// @param key  as of periods_of(). @throws ConfigError
+  std::vector<Period> periods(const std::vector<DataPart>& parts, const std::string& key) const;
+  /// "2019-03-01T06:00", of months "2019-03"; "2019-03-01 to 2019-03-24", "2019-03 to 2019-05".
+  std::string text_of(Time time) const;
+  std::string text_of(const Period& period) const;
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
@@ -215,16 +222,16 @@ class FileSet {
   std::map<std::string, UndeclaredValues> undeclared() const;
 
  private:
-  /// The rows and columns of a file, between which points of a projection lie.
-  struct Around {
+  /// The rows and columns of a file whose fields are brought to another grid.
+  struct SourceGrid {
     SourceAxis rows, columns;
     Regrid method = Regrid::kNone;
-    bool operator==(const Around&) const = default;
+    bool operator==(const SourceGrid&) const = default;
   };
   /// Where the points of the grid stand along the axes of a file.
   struct Axes {
     std::shared_ptr<const AxisMap> rows, columns;
-    std::shared_ptr<const Around> around;  ///< of a projected grid, or null
+    std::shared_ptr<const SourceGrid> source;  ///< of points of a projection, or null
   };
   /// A variable (on one level) in one file.
   struct Part {
@@ -235,9 +242,9 @@ class FileSet {
     std::vector<std::int64_t> members;   ///< positions of those that are read; empty for what has none
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
     std::shared_ptr<const AxisMap> rows, columns;
-    std::shared_ptr<const Around> around;
+    std::shared_ptr<const SourceGrid> source;  ///< between whose points those of a projection lie, or null
 
-    bool regridded() const { return around || (rows && rows->weights() != nullptr); }
+    bool regridded() const { return source || (rows && rows->weights() != nullptr); }
   };
   /// Where each time stands; shared by all fields of the same files, since it can be long.
   struct TimeIndex {
@@ -302,8 +309,11 @@ class FileSet {
   void place_on_grid(Part& part, Regrid method);
   void map_axes(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
                 Regrid method);
-  void place_around(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
-                    Regrid method);
+  void place_at_points(Part& part, const std::vector<double>& latitudes,
+                       const std::vector<double>& longitudes, Regrid method);
+  SourceGrid source_grid(const Part& part, const std::vector<double>& latitudes,
+                         const std::vector<double>& longitudes, Regrid method);
+  const Part& grid_part(const Part& part) const;
   std::shared_ptr<const PointWeights> weights_at(const Part& part, const Box& box);
   [[noreturn]] void refuse_beyond(const Part& part, double latitude, double longitude);
   void turn_projection(Part& part, const std::vector<double>& rows, const std::vector<double>& columns);
@@ -331,7 +341,9 @@ class FileSet {
   template <typename T>
   void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
   template <typename T>
-  void read_around(const Part& part, Box slab, const Box& box, std::span<T> out);
+  void read_at_points(const Part& part, Box slab, const Box& box, std::span<T> out);
+  template <typename T>
+  void read_versions(const Part& part, Box slab, const Box& points, std::span<T> out);
   template <typename T>
   void read_points(const Part& part, Box slab, const Box& points, std::span<T> out);
   void require_one_member(const Field& field, const Part& one, const Part& other);
@@ -364,7 +376,7 @@ class FileSet {
   std::optional<Places> places_;
   /// Of points of a projected grid that were read last between others.
   struct KeptWeights {
-    std::shared_ptr<const Around> around;
+    std::shared_ptr<const SourceGrid> source;
     Box box;
     std::shared_ptr<const PointWeights> weights;
   };

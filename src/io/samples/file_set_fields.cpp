@@ -52,7 +52,10 @@ std::vector<VariableSummary> FileSet::catalogue() {
           summary.fault = error.what();
         }
         try {
-          if (const auto times = file.times_of(variable, axes)) append(summary.times, times_in(f, *times));
+          if (const auto times = file.times_of(variable, axes)) {
+            append(summary.times, times_in(f, *times));
+            summary.calendar = of_months() ? calendar() : file.calendar(*times);
+          }
         } catch (const DataError&) {
           if (axes.time >= 0) throw;
           // A scalar of no use is no time.
@@ -361,16 +364,37 @@ void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts
              "a constant field belongs into data.static"));
 }
 
+std::vector<Period> FileSet::periods(const std::vector<DataPart>& parts, const std::string& key) const {
+  std::vector<Period> periods = periods_of(parts, file_calendar(), key);
+  for (Period& period : periods) {
+    if (!of_months()) continue;
+    const Time half = kMonth / 2;  // month_of() is the middle
+    period = {month_of(period.first, file_calendar()) - half,
+              month_of(period.last, file_calendar()) + half - 1};
+  }
+  return periods;
+}
+
+std::string FileSet::text_of(Time time) const {
+  const std::string text = format_time(time, calendar());
+  return of_months() ? text.substr(0, text.rfind('-')) : text;
+}
+
+std::string FileSet::text_of(const Period& period) const {
+  if (!of_months()) return format_period(period, calendar());
+  return concat(text_of(period.first), " to ", text_of(period.last));
+}
+
 /// As the file has them, or the months that they stand for.
 std::vector<Time> FileSet::times_in(int number, const std::string& name) {
   DataFile& file = use(number);
-  std::vector<Time> times = file.times(name);
-  if (!of_months()) return times;
+  if (!of_months()) return file.times(name);
+  std::vector<Time> times = file.middles(name);
   const Calendar calendar = file.calendar(name);
   const auto text = [&](std::size_t i) { return format_time(file.times(name)[i], calendar); };
   for (std::size_t i = 0; i < times.size(); ++i) {
     times[i] = month_of(times[i], calendar);
-    if (i == 0 || times[i] != times[i - 1]) continue;
+    if (i == 0 || times[i] != times[i - 1] || file.times(name)[i] == file.times(name)[i - 1]) continue;
     throw DataError(concat(file.file().path(), " holds ", text(i - 1), " and ", text(i),
                            ", two times of one month, and data.time_step is \"month\""));
   }

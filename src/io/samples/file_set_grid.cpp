@@ -114,11 +114,11 @@ void FileSet::place_on_grid(Part& part, Regrid method) {
     map_axes(part, latitudes, longitudes, method);
     if (first && projected && selection_.like) turn_projection(part, latitudes, longitudes);
     if (projected) place_on_projection(part);
-    axes = {part.rows, part.columns, part.around};
+    axes = {part.rows, part.columns, part.source};
   }
   part.rows = axes.rows;
   part.columns = axes.columns;
-  part.around = axes.around;
+  part.source = axes.source;
 }
 
 /// Where the points of the grid are the file's own they are read; but where a grid is coarser than the file
@@ -127,14 +127,15 @@ void FileSet::map_axes(Part& part, const std::vector<double>& latitudes,
                        const std::vector<double>& longitudes, Regrid method) {
   const bool projected = part.axes.projected;
   const bool at_points = places_ && !projected && (method == Regrid::kLinear || method == Regrid::kNearest);
-  if (at_points) return place_around(part, latitudes, longitudes, method);
+  if (at_points) return place_at_points(part, latitudes, longitudes, method);
   auto rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
   auto columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
   const bool own =
       rows && columns && (method != Regrid::kConservative || (rows->consecutive() && columns->consecutive()));
   if (!own && method != Regrid::kNone && !projected && grid_.geographic) {
-    auto down = AxisWeights::make(grid_.axes[0], SourceAxis::latitude(latitudes), method);
-    auto along = AxisWeights::make(grid_.axes[1], SourceAxis::longitude(longitudes), method);
+    const SourceGrid source = source_grid(part, latitudes, longitudes, method);
+    auto down = AxisWeights::make(grid_.axes[0], source.rows, method);
+    auto along = AxisWeights::make(grid_.axes[1], source.columns, method);
     rows = down ? AxisMap::make(std::move(*down), latitudes, false) : std::nullopt;
     columns = along ? AxisMap::make(std::move(*along), longitudes, true) : std::nullopt;
   }
@@ -143,19 +144,28 @@ void FileSet::map_axes(Part& part, const std::vector<double>& latitudes,
   part.columns = std::make_shared<AxisMap>(*columns);
 }
 
-/// Rows and columns of latitudes and longitudes around the points of a projection.
-void FileSet::place_around(Part& part, const std::vector<double>& latitudes,
-                           const std::vector<double>& longitudes, Regrid method) {
-  Around around{SourceAxis::latitude(latitudes), SourceAxis::longitude(longitudes), method};
+FileSet::SourceGrid FileSet::source_grid(const Part& part, const std::vector<double>& latitudes,
+                                         const std::vector<double>& longitudes, Regrid method) {
+  try {
+    return {SourceAxis::latitude(latitudes), SourceAxis::longitude(longitudes), method};
+  } catch (const DataError& error) {
+    throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), ": ", error.what()));
+  }
+}
+
+/// Rows and columns of latitudes and longitudes, between which the points of a projection lie.
+void FileSet::place_at_points(Part& part, const std::vector<double>& latitudes,
+                              const std::vector<double>& longitudes, Regrid method) {
+  SourceGrid source = source_grid(part, latitudes, longitudes, method);
   const SampledPlaces& samples = sampled_places_.value();
-  const PointWeights weights(around.rows, around.columns, samples[0], samples[1], method);
+  const PointWeights weights(source.rows, source.columns, samples[0], samples[1], method);
   if (weights.beyond()) refuse_beyond(part, samples[0][*weights.beyond()], samples[1][*weights.beyond()]);
-  part.rows = std::make_shared<AxisMap>(*AxisMap::make_whole(around.rows.points(), latitudes, false));
-  part.columns = std::make_shared<AxisMap>(*AxisMap::make_whole(around.columns.points(), longitudes, true));
+  part.rows = std::make_shared<AxisMap>(*AxisMap::make(source.rows.points(), latitudes, false));
+  part.columns = std::make_shared<AxisMap>(*AxisMap::make(source.columns.points(), longitudes, true));
   // Files with the same axes share what is found out about them.
   for (const auto& [key, known] : axis_maps_)
-    if (known.around && *known.around == around) part.around = known.around;
-  if (!part.around) part.around = std::make_shared<Around>(std::move(around));
+    if (known.source && *known.source == source) part.source = known.source;
+  if (!part.source) part.source = std::make_shared<SourceGrid>(std::move(source));
 }
 
 void FileSet::refuse_beyond(const Part& part, double latitude, double longitude) {
@@ -165,19 +175,24 @@ void FileSet::refuse_beyond(const Part& part, double latitude, double longitude)
 }
 
 std::shared_ptr<const PointWeights> FileSet::weights_at(const Part& part, const Box& box) {
-  constexpr std::size_t kKept = 8;
+  constexpr std::size_t kKept = 4;
   {
     const std::lock_guard lock(kept_weights_mutex_);
-    for (const KeptWeights& kept : kept_weights_)
-      if (kept.around == part.around && kept.box == box) return kept.weights;
+    const auto known = std::ranges::find_if(kept_weights_, [&](const KeptWeights& kept) {
+      return kept.source == part.source && kept.box == box;
+    });
+    if (known != kept_weights_.end()) {
+      std::rotate(known, known + 1, kept_weights_.end());
+      return kept_weights_.back().weights;
+    }
   }
   const PointPlaces places = read_degrees(box);
-  const Around& around = *part.around;
-  auto weights = std::make_shared<const PointWeights>(around.rows, around.columns, places.latitude,
-                                                      places.longitude, around.method);
+  const SourceGrid& source = *part.source;
+  auto weights = std::make_shared<const PointWeights>(source.rows, source.columns, places.latitude,
+                                                      places.longitude, source.method);
   if (const auto p = weights->beyond()) refuse_beyond(part, places.latitude[*p], places.longitude[*p]);
   const std::lock_guard lock(kept_weights_mutex_);
-  kept_weights_.push_back({part.around, box, weights});
+  kept_weights_.push_back({part.source, box, weights});
   if (kept_weights_.size() > kKept) kept_weights_.pop_front();
   return weights;
 }
@@ -324,7 +339,8 @@ void FileSet::place_on_projection(const Part& part) {
         });
     if (equal) continue;
     throw DataError(concat(part.variable->name, " in ", file.file().path(), " lies at other ",
-                           axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_));
+                           axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_,
+                           "; fields on a projection are not brought to another one"));
   }
   if (places_) return;
   standardise(samples, places.middle, places.mean, places.deviation);
@@ -480,9 +496,12 @@ void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes
   if (method == Regrid::kNone && degrees) {
     hint = "; data.regrid with \"method\": \"linear\" or \"conservative\" brings it to that grid";
   } else if (method != Regrid::kNone) {
+    const bool at_points = method != Regrid::kConservative && !grid_.geographic && !part.axes.projected;
     hint = degrees ? ", to which data.regrid can bring it only where it has values"
-                   : "; data.regrid takes fields on latitudes and longitudes, and to a projection \"linear\" "
-                     "or \"nearest\"";
+           : at_points
+               ? "; a climatology has to lie on the projection of the data"
+               : "; data.regrid takes fields on latitudes and longitudes, and to a projection \"linear\" "
+                 "or \"nearest\"";
   }
   throw DataError(concat(
       part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (", latitudes.size(),

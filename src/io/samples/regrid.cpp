@@ -6,95 +6,17 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "config/config.h"
+#include "samples/degrees.h"
 
 namespace jigsaw::inline samples {
 
 namespace {
 
-/// Degrees by which coordinates of one point may differ, as single and double precision of one number do.
-constexpr double kTolerance = 1e-4;
-constexpr double kCircle = 360.0;
-
-double on_circle(double degrees) {
-  const double rest = degrees - kCircle * std::floor(degrees / kCircle);
-  return rest < kCircle ? rest : 0.0;
-}
-
 double sine(double degrees) {
   return std::sin(degrees * std::numbers::pi / 180.0);
 }
 
-bool are_steps(const std::vector<double>& axis) {
-  if (axis.empty()) return true;
-  if (axis.size() != 3 || !(axis[2] > 0)) return false;
-  const double steps = std::abs(axis[1] - axis[0]) / axis[2];
-  return steps > 0.5 && std::abs(steps - std::round(steps)) < 1e-6 * std::max(1.0, steps);
-}
-
-void check_grid(const RegridOptions& options, const Place& at) {
-  const bool given = !options.latitude.empty() || !options.longitude.empty();
-  if (options.latitude.empty() != options.longitude.empty())
-    at.error(options.latitude.empty() ? "latitude" : "longitude", "must be given, as the other axis is");
-  if (given && options.method == Regrid::kNone)
-    at.error("method", "must be \"nearest\", \"linear\" or \"conservative\" where a grid is given");
-  if (!options.variables.empty() && options.method == Regrid::kNone)
-    at.error("method", "must be given beside those of single variables");
-  if (!given) return;
-  for (const double latitude : {options.latitude[0], options.latitude[1]}) {
-    if (std::abs(latitude) > 90)
-      at.error("latitude", concat("must not lie beyond a pole, as ", latitude, " does"));
-  }
-  const std::vector<double>& longitude = options.longitude;
-  if (std::abs(longitude[1] - longitude[0]) > kCircle - longitude[2] + 1e-6) {
-    at.error("longitude",
-             concat("must not go round the circle more than once: of the whole globe the last is ",
-                    longitude[0] + std::copysign(kCircle - longitude[2], longitude[1] - longitude[0])));
-  }
-}
-
-std::vector<ChoiceForm<Regrid>::Entry> methods(const std::string& none) {
-  return {{"none", Regrid::kNone, none},
-          {"nearest", Regrid::kNearest, "The value of the nearest row and column, as of kinds of soil."},
-          {"linear", Regrid::kLinear, "Linear between rows and between columns."},
-          {"conservative", Regrid::kConservative,
-           "The mean over each cell of the grid, by area: to a coarser grid, where nothing is to be lost."}};
-}
-
 }  // namespace
-
-Regrid RegridOptions::of(const std::string& variable) const {
-  const auto found = variables.find(variable);
-  return found == variables.end() ? method : found->second;
-}
-
-void declare(Keys<RegridOptions>& keys) {
-  keys.choice("method", &RegridOptions::method,
-              methods("Not at all: a file on another grid than the first one's is an error."))
-      .doc("How fields are brought to the grid whose files have another one.");
-  keys.add("variables", &RegridOptions::variables,
-           std::make_unique<MapForm<Regrid>>(choice<Regrid>(methods("Not at all."))))
-      .doc("The method for single variables, by name, where it is another one.");
-  keys.add("latitude", &RegridOptions::latitude)
-      .doc(
-          "The grid's first and last latitude and the step between, as [90, -90, 1.5]; []: the grid is that "
-          "of the first of the files.")
-      .must("be [] or [first, last, step], with a step above 0 that divides the way", are_steps);
-  keys.add("longitude", &RegridOptions::longitude)
-      .doc("The same of its longitudes, as [0, 358.5, 1.5].")
-      .must("be [] or [first, last, step], with a step above 0 that divides the way", are_steps);
-  keys.check(check_grid);
-}
-
-std::vector<double> equal_steps(const std::vector<double>& axis) {
-  const auto steps = static_cast<std::int64_t>(std::round(std::abs(axis[1] - axis[0]) / axis[2]));
-  std::vector<double> coordinates;
-  for (std::int64_t i = 0; i <= steps; ++i)
-    coordinates.push_back(axis[0] +
-                          (axis[1] - axis[0]) * static_cast<double>(i) / static_cast<double>(steps));
-  return coordinates;
-}
 
 double SourceAxis::turns(std::int64_t i) const {
   return circular_ ? kCircle * std::floor(static_cast<double>(i) / static_cast<double>(size())) : 0.0;
@@ -102,6 +24,7 @@ double SourceAxis::turns(std::int64_t i) const {
 
 SourceAxis SourceAxis::latitude(const std::vector<double>& there) {
   SourceAxis axis;
+  if (there.empty()) throw DataError("the latitude axis has no points");
   axis.latitude_ = true;
   axis.centres_ = there;
   std::ranges::sort(axis.centres_);
@@ -111,20 +34,21 @@ SourceAxis SourceAxis::latitude(const std::vector<double>& there) {
 
 SourceAxis SourceAxis::longitude(const std::vector<double>& there) {
   SourceAxis axis;
+  if (there.empty()) throw DataError("the longitude axis has no points");
   std::vector<double>& centres = axis.centres_;
   for (const double longitude : there) centres.push_back(on_circle(longitude));
   std::ranges::sort(centres);
-  if (centres.size() > 1 && centres.front() + kCircle - centres.back() < kTolerance) centres.pop_back();
-  const auto twice = [](double a, double b) { return b - a < kTolerance; };
+  if (centres.size() > 1 && centres.front() + kCircle - centres.back() < kSameDegrees) centres.pop_back();
+  const auto twice = [](double a, double b) { return b - a < kSameDegrees; };
   centres.erase(std::unique(centres.begin(), centres.end(), twice), centres.end());
   std::size_t begin = 0;
   double gap = centres.front() + kCircle - centres.back();
   for (std::size_t i = 1; i < centres.size(); ++i) {
-    if (centres[i] - centres[i - 1] <= gap + kTolerance) continue;
+    if (centres[i] - centres[i - 1] <= gap + kSameDegrees) continue;
     gap = centres[i] - centres[i - 1];
     begin = i;
   }
-  std::ranges::rotate(centres, centres.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::rotate(centres.begin(), centres.begin() + static_cast<std::ptrdiff_t>(begin), centres.end());
   for (double& centre : centres) centre += centre < centres.front() ? kCircle : 0.0;
   const Grid grid = make_geographic_grid({0}, centres);
   axis.limits_ = grid.axes[1].bounds;
@@ -156,14 +80,16 @@ std::optional<SourceAxis::Between> SourceAxis::between(double coordinate, Regrid
   if (!has(i) || !has(i + 1)) {
     const std::int64_t end = std::clamp<std::int64_t>(i, 0, size() - 1);
     // A pole belongs to the row around it.
-    const bool within = coordinate > low(end) - kTolerance && coordinate < high(end) + kTolerance;
+    const bool within = coordinate > low(end) - kSameDegrees && coordinate < high(end) + kSameDegrees;
     return within ? std::optional(Between{end, 0}) : std::nullopt;
   }
   const double below = centre(i), above = centre(i + 1);
-  if (coordinate - below < kTolerance) return Between{i, 0};
-  if (above - coordinate < kTolerance) return Between{i + 1, 0};
+  if (coordinate - below < kSameDegrees) return Between{i, 0};
+  if (above - coordinate < kSameDegrees) return Between{i + 1, 0};
   const double part = (coordinate - below) / (above - below);
-  if (method == Regrid::kNearest) return Between{part <= 0.5 ? i : i + 1, 0};
+  // In the middle rounding of coordinates does not decide.
+  if (method == Regrid::kNearest)
+    return Between{coordinate - below < above - coordinate + kSameDegrees ? i : i + 1, 0};
   return Between{i, part};
 }
 
@@ -233,8 +159,9 @@ namespace {
 
 /// @param absent  the weight of what is missing.
 double mean_of(double sum, double absent) {
+  constexpr double kHalf = 0.5 + 1e-3;  // with what rounding of coordinates makes of it
   if (absent == 0) return sum;
-  return absent > 0.5 + 1e-9 ? std::nan("") : sum / (1 - absent);
+  return absent > kHalf ? std::nan("") : sum / (1 - absent);
 }
 
 }  // namespace
@@ -250,11 +177,11 @@ void regrid(const AxisWeights& down, const AxisInterval& rows, const AxisWeights
           "a piece that is brought to another grid has the points that it needs");
   // Along each row that is read, then down: sums, and the weight of what is missing.
   std::vector<double> sums(static_cast<std::size_t>(read_rows.count) * width), missing(sums.size());
-  for (std::int64_t j = 0; j < columns.count; ++j) {
-    const std::span<const double> weights = along.weights(columns.begin + j);
-    const std::int64_t first = along.first(columns.begin + j) - read_columns.begin;
-    for (std::int64_t i = 0; i < read_rows.count; ++i) {
-      const T* values = &there[static_cast<std::size_t>(i * read_columns.count + first)];
+  for (std::int64_t i = 0; i < read_rows.count; ++i) {
+    const T* const row = &there[static_cast<std::size_t>(i * read_columns.count)];
+    for (std::int64_t j = 0; j < columns.count; ++j) {
+      const std::span<const double> weights = along.weights(columns.begin + j);
+      const T* const values = row + (along.first(columns.begin + j) - read_columns.begin);
       double sum = 0, absent = 0;
       for (std::size_t k = 0; k < weights.size(); ++k) {
         const auto value = static_cast<double>(values[k]);

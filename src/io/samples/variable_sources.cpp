@@ -1,13 +1,14 @@
 #include "samples/variable_sources.h"
 
-#include <algorithm>
+#include "base/error.h"
 
 namespace jigsaw::inline samples {
 
 bool VariableSources::may_hold(const std::string& path, const std::string& variable) const {
   const auto source = variables.find(variable);
-  if (source == variables.end() || source->second.paths.empty()) return !own_files.contains(path);
-  return source->second.paths.contains(path);
+  if (source == variables.end()) return !own_files.contains(path);
+  const Source& of = source->second;
+  return !of.absent && (of.paths.empty() ? !own_files.contains(path) : of.paths.contains(path));
 }
 
 const std::string& VariableSources::name_of(const std::string& variable) const {
@@ -24,7 +25,7 @@ Json VariableSources::to_json() const {
 VariableSources sources_of(
     const DataOptions& options,
     const std::function<std::vector<std::string>(const std::vector<std::string>&)>& expand,
-    std::vector<std::string>& paths) {
+    std::vector<std::string>& paths, bool targets_needed) {
   VariableSources sources;
   paths = expand(options.files);
   const std::set<std::string> common(paths.begin(), paths.end());
@@ -38,7 +39,14 @@ VariableSources sources_of(
       source.name = variable.data_set;
       if (variable.files.empty()) continue;
       if (!expanded.contains(variable.files)) {
-        const std::vector<std::string> own = expand(variable.files);
+        std::vector<std::string> own;
+        try {
+          own = expand(variable.files);
+        } catch (const Error&) {
+          if (targets_needed || variables != &options.diagnostic) throw;
+          source.absent = true;
+          continue;
+        }
         expanded[variable.files] = {own.begin(), own.end()};
         for (const std::string& path : own)
           if (!common.contains(path) && sources.own_files.insert(path).second) paths.push_back(path);

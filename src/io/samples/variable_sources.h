@@ -15,6 +15,7 @@ struct VariableSources {
   struct Source {
     std::string name;             ///< in the files; "": the variable's
     std::set<std::string> paths;  ///< those that hold it; empty: data.files
+    bool absent = false;          ///< none does
 
     bool operator==(const Source&) const = default;
   };
@@ -33,9 +34,10 @@ struct VariableSources {
 
 /// @param expand  the files that patterns name.
 /// @param paths   gets all files, those of data.files first, each once.
+/// @param targets_needed  else there may be no file of a diagnostic variable.
 VariableSources sources_of(
     const DataOptions& options,
     const std::function<std::vector<std::string>(const std::vector<std::string>&)>& expand,
-    std::vector<std::string>& paths);
+    std::vector<std::string>& paths, bool targets_needed = true);
 
 }  // namespace jigsaw::inline samples

@@ -149,6 +149,39 @@ TEST_F(BatchReaderTest, PredictsStates) {
   EXPECT_EQ(batch.input.count(), 0);
 }
 
+// Of lead 0: diagnostic fields of the time of the inputs, of which nothing persists.
+TEST_F(BatchReaderTest, TargetsOfTheSameTime) {
+  DataOptions options = fixture_options();
+  options.lead_hours = 0;
+  open(options);
+  const Channels& channels = data_->channels();
+  ASSERT_EQ(channels.targets.size(), 1U);
+  EXPECT_EQ(channels.targets[0].name, "tp");
+  EXPECT_EQ(channels.inputs[0].name, "t2m");
+  const auto of_day = std::ranges::count_if(
+      channels.inputs, [](const Channel& channel) { return channel.forcing == Forcing::kSinTimeOfDay; });
+  EXPECT_EQ(of_day, 1) << "what is known ahead is given once";
+  const std::int64_t inputs = std::ssize(channels.inputs);
+  const Batch batch = read({.times = {at("2020-02-27T12:00")},
+                            .input = Box::whole({1, 7, 8, inputs}),
+                            .target = Box::whole({1, 7, 8, 1}),
+                            .baseline = true,
+                            .dtype = DType::kFloat64,
+                            .origin = true});
+  const FieldStatistics &t2m = data_->statistics().fields.at("t2m"),
+                        &tp = data_->statistics().fields.at("tp");
+  for (std::int64_t column = 0; column < 8; ++column) {
+    expect_same(element(batch.targets[0], {0, 4, column, 0}),
+                (state("tp", 2, 4, column) - tp.mean) / tp.deviation);
+    EXPECT_TRUE(std::isnan(element(batch.baseline, {0, 4, column, 0})));
+    EXPECT_EQ(element(batch.origin, {0, 4, column, 0}), 0);
+  }
+  const auto now = std::ranges::find_if(
+      channels.inputs, [](const Channel& channel) { return channel.name == "t2m" && channel.hours == 0; });
+  expect_same(element(batch.input, {0, 4, 4, now - channels.inputs.begin()}),
+              (state("t2m", 2, 4, 4) - t2m.mean) / t2m.deviation);
+}
+
 TEST_F(BatchReaderTest, ForcingsAreThoseOfTheirValidTime) {
   open(Predict::kIncrement);
   const Batch batch = read(whole());

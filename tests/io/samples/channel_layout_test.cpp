@@ -10,6 +10,7 @@
 #include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
@@ -428,7 +429,7 @@ TEST(Windows, NoneNamesTheVariableOfFewestTimes) {
   options.variables.back().files = {"seldom.nc"};
   run_ranks(1, [&](Communicator& communicator) {
     const std::string message =
-        message_of<DataError>([&] { const Dataset data(options, folder.path(), 1, communicator); });
+        message_of<AgreedError>([&] { const Dataset data(options, folder.path(), 1, communicator); });
     EXPECT_NE(message.find("; sst has 2 times from 2020-01-01T00:00 to 2020-01-11T00:00, and t2m 5 times "
                            "from 2020-01-01T00:00 "
                            "to 2020-01-02T00:00"),

@@ -507,5 +507,69 @@ TEST(Conventions, AFileOfMakani) {
   EXPECT_EQ(format_time(files.times(kT2m)[3]), "2020-02-01T18:00");
 }
 
+TEST(Conventions, AUsualNameIsNotThatOfAnotherVariableThatIsRead) {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::string> paths = {
+      write(folder, "a.nc", {}), write(folder, "b.nc", {.variable = "tas", .times = {24}, .shift = 9})};
+  FileSet one(paths);
+  one.select(kT2m, true);
+  EXPECT_EQ(one.times(kT2m).size(), 5U);
+  FileSet both(paths, {.sources = {.names = {"t2m", "tas"}}});
+  both.select(kT2m, true);
+  both.select({"tas", {}}, true);
+  EXPECT_EQ(both.times(kT2m).size(), 4U);
+  EXPECT_EQ(both.times({"tas", {}}).size(), 1U);
+}
+
+TEST(Conventions, TimesStandForTheirMonths) {
+  const testing::TemporaryFolder folder;
+  const std::string monthly =
+      write(folder, "a.nc", {.times = {15 * 24, 44.5 * 24, 74 * 24}});  // from 16 February on
+  FileSet files({monthly}, {.time_step = {.month = true}});
+  files.select(kT2m, true);
+  EXPECT_TRUE(files.of_months());
+  EXPECT_EQ(files.calendar(), Calendar::k360Day);
+  EXPECT_EQ(files.file_calendar(), Calendar::kStandard);
+  std::vector<std::string> months;
+  for (const Time time : files.times(kT2m)) months.push_back(format_time(time, files.calendar()));
+  EXPECT_EQ(months, (std::vector<std::string>{"2020-02-16T00:00", "2020-03-16T00:00", "2020-04-16T00:00"}));
+  FileSet daily({write(folder, "b.nc", {.times = {0, 24}})}, {.time_step = {.month = true}});
+  const std::string why = message_of<DataError>([&] { daily.select(kT2m, true); });
+  EXPECT_NE(why.find("holds 2020-02-01T00:00 and 2020-02-02T00:00, two times of one month"),
+            std::string::npos)
+      << why;
+}
+
+/// Limits of the times of a file that is there.
+void add_time_bounds(const std::string& path, const std::vector<double>& limits) {
+  int file = -1, time = -1, dimension = -1, two = -1, bounds = -1;
+  ASSERT_EQ(nc_open(path.c_str(), NC_WRITE, &file), NC_NOERR);
+  nc_redef(file);
+  nc_inq_varid(file, "time", &time);
+  nc_inq_dimid(file, "time", &dimension);
+  nc_def_dim(file, "two", 2, &two);
+  const int dimensions[] = {dimension, two};
+  ASSERT_EQ(nc_def_var(file, "time_bnds", NC_DOUBLE, 2, dimensions, &bounds), NC_NOERR);
+  nc_put_att_text(file, time, "bounds", 9, "time_bnds");
+  nc_enddef(file);
+  ASSERT_EQ(nc_put_var_double(file, bounds, limits.data()), NC_NOERR);
+  ASSERT_EQ(nc_close(file), NC_NOERR);
+}
+
+// Of means whose times are the ends of their months, as CESM writes them, the bounds say which.
+TEST(Conventions, MonthsAreThoseOfTheBounds) {
+  const testing::TemporaryFolder folder;
+  for (const bool filled : {true, false}) {
+    const std::string path =
+        write(folder, filled ? "a.nc" : "b.nc", {.times = {29 * 24, 60 * 24}});  // of February
+    add_time_bounds(path,
+                    filled ? std::vector<double>{0, 29 * 24, 29 * 24, 60 * 24} : std::vector<double>(4, 1e6));
+    FileSet files({path}, {.time_step = {.month = true}});
+    files.select(kT2m, true);
+    EXPECT_EQ(files.text_of(files.times(kT2m)[0]), filled ? "2020-02" : "2020-03");
+    EXPECT_EQ(files.text_of(files.times(kT2m)[1]), filled ? "2020-03" : "2020-04");
+  }
+}
+
 }  // namespace conventions_test
 }  // namespace jigsaw

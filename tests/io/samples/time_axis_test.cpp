@@ -178,5 +178,25 @@ TEST(TimeAxis, YearFractionsKnowLeapYears) {
   EXPECT_DOUBLE_EQ(year_fraction(at("2019-12-31T12:00")), 364.5 / 365);
 }
 
+// The months of a leap year in several calendars.
+TEST(TimeAxis, MonthsFollowOneAnother) {
+  for (const Calendar calendar :
+       {Calendar::kStandard, Calendar::kNoLeap, Calendar::k360Day, Calendar::kJulian}) {
+    Time last = 0;
+    for (std::int64_t month = 1; month <= 12; ++month) {
+      const std::int64_t days = days_in_month(2004, month, calendar);
+      const Time begin = days_from_date({2004, month, 1}, calendar) * kDay, end = begin + days * kDay - 1;
+      EXPECT_EQ(month_of(begin, calendar), month_of(end, calendar));
+      EXPECT_EQ(middle_of_month(month_of(end, calendar), calendar), begin + days * kDay / 2);
+      if (month > 1) {
+        EXPECT_EQ(month_of(begin, calendar), last + kMonth) << month;
+      }
+      last = month_of(begin, calendar);
+    }
+    EXPECT_EQ(format_time(last, Calendar::k360Day), "2004-12-16T00:00");
+  }
+  EXPECT_EQ(month_of(-1, Calendar::kStandard) + kMonth, month_of(0, Calendar::kStandard));
+}
+
 }  // namespace time_axis_test
 }  // namespace jigsaw
