@@ -116,7 +116,7 @@ class DataFile {
   /// forecasts, or WRF's `Times` or XTIME, or the one time of a scalar coordinate. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
   /// The middles of the intervals that they stand for, where the file says these (`bounds`), as of monthly
-  /// means; else the same.
+  /// means; else the same. @throws DataError
   std::vector<Time> middles(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
@@ -132,7 +132,9 @@ class DataFile {
   const FileVariable* valid_times_along(const std::string& dimension) const;
   const FileVariable* scalar_time() const;
   bool belongs_to(const FileVariable& scalar, const FileVariable& variable) const;
+  static const FileVariable* coordinate_of(const VariableFile& file, const std::string& dimension);
   const FileVariable& require_times(const std::string& dimension) const;
+  const FileVariable* bounds_of(const FileVariable& coordinate) const;
   std::vector<double> numbers(const FileVariable& variable);
   void require_degrees(const FileVariable& variable) const;
   void require_different(const FileVariable& variable, std::vector<double> levels) const;

@@ -132,8 +132,7 @@ void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("variables", &DataOptions::variables, variables_form())
       .doc(
           "The prognostic variables, both inputs and targets (of data.lead_hours 0 inputs only), with levels "
-          "of "
-          "pressure in hPa. Of images the inputs: names of data sets, with their groups, and channels as "
+          "of pressure in hPa. Of images the inputs: names of data sets, with their groups, and channels as "
           "levels.")
       .required()
       .not_empty();
@@ -182,8 +181,7 @@ void declare_selection(Keys<DataOptions>& keys) {
       .doc(
           "How fields on other grids of latitudes and longitudes are brought to one grid: that of the first "
           "target in the files (of data.lead_hours 0, where they hold none, of the first of data.static), or "
-          "one that is named here. data.region and data.every choose among its "
-          "points.");
+          "one that is named here. data.region and data.every choose among its points.");
   keys.add("time_step", &DataOptions::time_step)
       .counts_where(of_forecasts())
       .doc(
@@ -443,14 +441,12 @@ void declare(Keys<VariableOptions>& keys) {
   keys.add("data_set", &VariableOptions::data_set)
       .doc(
           "Its name in the files, where the variable is to have another, as of two data sets of one name; "
-          "\"\": "
-          "name. Of images the name of the data set.");
+          "\"\": name. Of images the name of the data set.");
   keys.add("files", &VariableOptions::files)
       .changeable()
       .doc(
           "The files that hold this variable, as data.files names them; [] for those of data.files. In the "
-          "order "
-          "of their names those of images hold the same images.");
+          "order of their names those of images hold the same images.");
   keys.check([](const VariableOptions& variable, const Place& at) { check_names(variable.files, at); });
 }
 

@@ -40,22 +40,24 @@ Plane random_plane(const Numbers& latitudes, const Numbers& longitudes, double m
   return plane;
 }
 
+/// A dimension with its coordinate.
+int add_axis(testing::NetcdfWriter& file, const char* name, const Numbers& values, const char* units) {
+  const int dimension = file.dimension(name, values.size());
+  const int coordinate = file.variable(name, NC_DOUBLE, {dimension});
+  file.text(coordinate, "units", units);
+  file.end();
+  file.put(coordinate, values);
+  if (nc_redef(file.root()) != NC_NOERR) ADD_FAILURE();
+  return dimension;
+}
+
 std::string write(const testing::TemporaryFolder& folder, const std::string& name,
                   const std::string& variable, const Plane& plane, double hours = 0) {
   const std::string path = concat(folder.path(), "/", name);
   testing::NetcdfWriter file(path, NC_NETCDF4);
-  const auto axis = [&](const char* of, const Numbers& values, const char* units) {
-    const int dimension = file.dimension(of, values.size());
-    const int coordinate = file.variable(of, NC_DOUBLE, {dimension});
-    file.text(coordinate, "units", units);
-    file.end();
-    file.put(coordinate, values);
-    if (nc_redef(file.root()) != NC_NOERR) ADD_FAILURE();
-    return dimension;
-  };
-  const std::vector<int> dimensions = {axis("time", {hours}, "hours since 2020-01-01"),
-                                       axis("latitude", plane.latitudes, "degrees_north"),
-                                       axis("longitude", plane.longitudes, "degrees_east")};
+  const std::vector<int> dimensions = {add_axis(file, "time", {hours}, "hours since 2020-01-01"),
+                                       add_axis(file, "latitude", plane.latitudes, "degrees_north"),
+                                       add_axis(file, "longitude", plane.longitudes, "degrees_east")};
   const int field = file.variable(variable, NC_DOUBLE, dimensions);
   file.text(field, "units", "K");
   file.end();
@@ -300,22 +302,12 @@ TEST(Regrid, VersionsAreFilledWhereTheyStand) {
   const std::string path = folder.path() + "/versions.nc";
   {
     testing::NetcdfWriter file(path, NC_NETCDF4);
-    const int time = file.dimension("time", 1), version = file.dimension("expver", 2),
-              y = file.dimension("latitude", latitudes.size()),
-              x = file.dimension("longitude", longitudes.size());
-    const int times = file.variable("time", NC_DOUBLE, {time}),
-              numbers = file.variable("expver", NC_INT, {version}),
-              rows = file.variable("latitude", NC_DOUBLE, {y}),
-              columns = file.variable("longitude", NC_DOUBLE, {x}),
-              sst = file.variable("sst", NC_DOUBLE, {time, version, y, x});
-    file.text(times, "units", "hours since 2020-01-01");
-    file.text(rows, "units", "degrees_north");
-    file.text(columns, "units", "degrees_east");
+    const std::vector<int> dimensions = {add_axis(file, "time", {0}, "hours since 2020-01-01"),
+                                         add_axis(file, "expver", {1, 5}, ""),
+                                         add_axis(file, "latitude", latitudes, "degrees_north"),
+                                         add_axis(file, "longitude", longitudes, "degrees_east")};
+    const int sst = file.variable("sst", NC_DOUBLE, dimensions);
     file.end();
-    file.put(times, Numbers{0});
-    file.put(numbers, Numbers{1, 5});
-    file.put(rows, latitudes);
-    file.put(columns, longitudes);
     Numbers values(24, 1.0);
     std::fill(values.begin() + 12, values.end(), 100.0);
     values[5] = std::nan("");
