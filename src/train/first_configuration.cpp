@@ -75,6 +75,10 @@ OpenedFields catalogue_of(const FirstOptions& options, const std::vector<std::st
     selection.region = *region;
     opened.files = std::make_unique<FileSet>(paths, selection, open);
   }
+  if (const std::optional<RegridOptions> regrid = opened.files->regrid_of_list()) {
+    selection.regrid = *regrid;
+    opened.files = std::make_unique<FileSet>(paths, selection, open);
+  }
   return opened;
 }
 

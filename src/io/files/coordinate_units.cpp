@@ -32,6 +32,11 @@ bool counts_degrees(std::string_view units) {
   return to_lower(units).find("deg") != std::string::npos || units.find("°") != std::string_view::npos;
 }
 
+bool counts_radians(std::string_view units) {
+  const std::string lower = to_lower(units);
+  return lower == "radian" || lower == "radians" || lower == "rad";
+}
+
 bool counts_since(std::string_view units) {
   return to_lower(units).find(" since ") != std::string::npos;
 }

@@ -9,6 +9,8 @@ bool counts_north(std::string_view units);
 bool counts_east(std::string_view units);
 /// Whether units are degrees in any spelling ("deg", "Degrees North", "°"), or none is given.
 bool counts_degrees(std::string_view units);
+/// Whether units are radians in any spelling.
+bool counts_radians(std::string_view units);
 /// Whether units are those of times: "hours since …", in letters of either case.
 bool counts_since(std::string_view units);
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -100,6 +101,14 @@ class GribFile::Handle {
     check(codes_get_long(handle_, key, &value), key);
     return value;
   }
+  std::vector<long> integers(const char* key) const {
+    std::size_t count = 0;
+    check(codes_get_size(handle_, key, &count), key);
+    std::vector<long> values(std::min(count, static_cast<std::size_t>(kMostCircles)));
+    count = values.size();
+    check(codes_get_long_array(handle_, key, values.data(), &count), key);
+    return values;
+  }
   double real(const char* key) const {
     double value = 0;
     check(codes_get_double(handle_, key, &value), key);
@@ -178,6 +187,7 @@ GribFile::GribFile(const FileDescription& known, External /*external*/)
     described.at(0).get_to(array.values);
     for (const nlohmann::json& plane : described.at(1))
       array.planes.push_back({plane.at(0).get<std::int64_t>(), plane.at(1).get<std::int64_t>()});
+    described.at(2).get_to(array.in_row);
   }
 }
 
@@ -186,7 +196,7 @@ std::string GribFile::own_description() const {
   for (const Array& array : arrays_) {
     nlohmann::json planes = nlohmann::json::array();
     for (const Plane& plane : array.planes) planes.push_back({plane.offset, plane.bytes});
-    described.push_back({array.values, std::move(planes)});
+    described.push_back({array.values, std::move(planes), array.in_row});
   }
   return described.dump();
 }
@@ -267,14 +277,11 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   // Months and years are of other lengths from time to time.
   constexpr std::int64_t kMonth = 3, kCentury = 7;
   const std::int64_t unit = handle.find("stepUnits").value_or(1);
-  const bool gaussian = grid_type == "regular_gg";
+  const bool reduced = grid_type == "reduced_gg", gaussian = reduced || grid_type == "regular_gg";
   if (grid_type != "regular_ll" && !gaussian) {
     field.fault = concat(
-        "it is on ",
-        grid_type.starts_with("reduced_gg") ? "a reduced Gaussian grid, whose rows are of other lengths"
-                                            : concat("the grid ", grid_type),
-        ", and grids of latitudes and longitudes with rows of one length are read; convert it with: ",
-        conversion(grid_type, path()));
+        "it is on the grid ", grid_type,
+        ", and grids of latitudes and longitudes are read; convert it with: ", conversion(grid_type, path()));
   } else if (handle.integer("alternativeRowScanning") != 0) {
     field.fault =
         concat("every other row of it runs the other way; convert it with: ", conversion(grid_type, path()));
@@ -283,7 +290,10 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   } else {
     std::vector<double> latitudes;
     if (gaussian) latitudes = gaussian_latitudes(handle, field.fault);
-    if (field.fault.empty()) field.grid = grid_of(handle, std::move(latitudes));
+    if (field.fault.empty()) {
+      field.grid = reduced ? reduced_grid_of(handle, std::move(latitudes), field.fault)
+                           : grid_of(handle, std::move(latitudes));
+    }
   }
   return field;
 }
@@ -327,10 +337,85 @@ int GribFile::grid_of(const Handle& handle, std::vector<double> latitudes) {
   if (latitudes.empty()) latitudes = spread(south_or_north, other, rows);
   Grid grid{std::move(latitudes), spread(west_or_east, last, columns),
             handle.integer("jPointsAreConsecutive") != 0};
+  return number_of(std::move(grid));
+}
+
+int GribFile::number_of(Grid grid) {
   const auto found = std::find(grids_.begin(), grids_.end(), grid);
   if (found != grids_.end()) return static_cast<int>(found - grids_.begin());
   grids_.push_back(std::move(grid));
   return static_cast<int>(grids_.size()) - 1;
+}
+
+int GribFile::reduced_grid_of(const Handle& handle, std::vector<double> latitudes, std::string& fault) {
+  std::vector<std::int64_t> in_row;
+  for (const long points : handle.integers("pl")) in_row.push_back(points);
+  const std::int64_t points = handle.integer("numberOfDataPoints");
+  std::int64_t most = 0, sum = 0;
+  for (const std::int64_t count : in_row) {
+    if (count < 1 || count > kMostPoints)
+      throw DataError(concat("cannot read ", path(), ": a row of a grid has ", count, " points"));
+    most = std::max(most, count);
+    sum += count;
+  }
+  if (in_row.size() != latitudes.size())
+    throw DataError(
+        concat("cannot read ", path(), ": a grid of ", latitudes.size(), " rows has ", in_row.size()));
+  constexpr double kCircle = 360, kRounded = 2e-3;
+  const double west = handle.real("longitudeOfFirstGridPointInDegrees"),
+               east = handle.real("longitudeOfLastGridPointInDegrees");
+  const double step = kCircle / static_cast<double>(most);
+  const bool whole = std::abs(west) < kRounded && std::abs(east - (kCircle - step)) < kRounded + 0.1 * step;
+  if (sum != points || !whole || handle.integer("iScansNegatively") != 0 ||
+      handle.integer("jPointsAreConsecutive") != 0) {
+    fault = concat("it is on a part of a reduced Gaussian grid, from ", west, " to ", east,
+                   " degrees east, and those round the globe are read; convert it with: ",
+                   conversion("reduced_gg", path()));
+    return -1;
+  }
+  require_memory({1, points}, "a field", path());
+  return number_of({std::move(latitudes), {}, false, std::move(in_row)});
+}
+
+/// The dimension of the points of a reduced grid, with their latitudes and longitudes.
+void GribFile::add_points(FileVariable& variable, const Grid& grid) {
+  const auto points = std::accumulate(grid.in_row.begin(), grid.in_row.end(), std::int64_t{0});
+  std::string suffix;
+  for (int number = 2;; ++number) {
+    const FileVariable* known = find("latitude" + suffix);
+    if (known == nullptr) break;
+    const Array& array = arrays_[static_cast<std::size_t>(known->id)];
+    if (array.in_row == grid.in_row && array.values == grid.latitudes) break;
+    suffix = concat("_", number);
+  }
+  const std::string name = "values" + suffix;
+  variable.dimensions.push_back(name);
+  variable.chunks.append(points);
+  if (find("latitude" + suffix) != nullptr) return;
+  for (const bool north : {true, false}) {
+    FileVariable degrees;
+    degrees.name = (north ? "latitude" : "longitude") + suffix;
+    degrees.id = static_cast<int>(arrays_.size());
+    degrees.bytes = size_of(degrees.type);
+    degrees.dimensions = {name};
+    degrees.shape = {points};
+    degrees.texts = {{"units", north ? "degrees_north" : "degrees_east"},
+                     {"standard_name", north ? "latitude" : "longitude"}};
+    variables_.push_back(std::move(degrees));
+    arrays_.push_back({north ? grid.latitudes : std::vector<double>(), {}, grid.in_row});
+  }
+}
+
+void GribFile::fill_degrees(const Array& array, std::int64_t begin, std::span<double> out) {
+  std::int64_t row_begin = 0;
+  std::size_t done = 0;
+  for (std::size_t row = 0; row < array.in_row.size() && done < out.size(); ++row) {
+    const std::int64_t count = array.in_row[row];
+    for (std::int64_t i = std::max<std::int64_t>(begin - row_begin, 0); i < count && done < out.size(); ++i)
+      out[done++] = array.values.empty() ? 360 * static_cast<double>(i) / static_cast<double>(count)
+                                         : array.values[row];
+    row_begin += count;
+  }
 }
 
 std::string GribFile::dimension(const std::string& name, const std::vector<double>& values,
@@ -339,7 +424,8 @@ std::string GribFile::dimension(const std::string& name, const std::vector<doubl
   for (int number = 2;; ++number) {
     const FileVariable* known = find(unique);
     if (known == nullptr) break;
-    if (arrays_[static_cast<std::size_t>(known->id)].values == values && known->texts == texts) return unique;
+    const Array& array = arrays_[static_cast<std::size_t>(known->id)];
+    if (array.values == values && known->texts == texts && array.in_row.empty()) return unique;
     unique = concat(name, "_", number);
   }
   FileVariable coordinate;
@@ -460,7 +546,13 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
     variable.chunks.append(1);
   }
   const Grid grid = grids_[static_cast<std::size_t>(first.grid)];
+  const bool reduced = !grid.in_row.empty();
+  if (reduced) {
+    add_points(variable, grid);
+    extents.push_back(static_cast<std::uint64_t>(variable.chunks.back()));
+  }
   for (const bool of_columns : {grid.columns_first, !grid.columns_first}) {
+    if (reduced) break;
     const std::vector<double>& values = of_columns ? grid.longitudes : grid.latitudes;
     const std::string name = of_columns ? "longitude" : "latitude";
     variable.dimensions.push_back(dimension(
@@ -471,7 +563,7 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
   variable.set_extents(extents);
   if (!variable.fault.empty()) return;
   variable.id = static_cast<int>(arrays_.size());
-  const std::int64_t points = std::ssize(grid.latitudes) * std::ssize(grid.longitudes);
+  const std::int64_t points = variable.chunks.count();
   variable.bytes = std::clamp<std::int64_t>(planes.front().bytes / points, 1, size_of(variable.type));
   variable.compressed = true;
   variable.numbers["_FillValue"] = {kMissing};
@@ -518,7 +610,11 @@ StoredNumbers GribFile::read_stored(const FileVariable& variable, const Box& box
   const Array& array = arrays_[static_cast<std::size_t>(variable.id)];
   const std::int64_t size = size_of(variable.type);
   const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
-  if (array.planes.empty()) {
+  if (!array.in_row.empty()) {
+    // The buffer is aligned as new aligns bytes, for any number.
+    fill_degrees(array, box.begin[0],
+                 {reinterpret_cast<double*>(to.data()), static_cast<std::size_t>(box.extent[0])});
+  } else if (array.planes.empty()) {
     copy_shared(std::as_bytes(std::span(array.values)), Box::whole(variable.shape), to, box, size);
   } else {
     read_by_chunks({key_, variable.id, variable.shape, variable.chunks, size}, box, to,

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,11 @@ struct GribField {
 ///   "surface/t".
 /// - What the bitmap leaves out is _FillValue.
 ///
+/// Of a reduced Gaussian grid that goes round the globe, whose rows are of several lengths, all points are
+/// one dimension, `values`, along which there are latitude and longitude.
+///
 /// A variable is refused on its own where it is on no grid of latitudes and longitudes, regular or
-/// Gaussian, with rows of one length, or where its messages do not fill its dimensions once each. Where
+/// Gaussian, or where its messages do not fill its dimensions once each. Where
 /// messages stand is found once; each plane is decoded when it is asked for, whole, and kept as chunks are
 /// (files/chunk_cache.h).
 class GribFile : public VariableFile {
@@ -63,7 +67,8 @@ class GribFile : public VariableFile {
  private:
   struct Grid {
     std::vector<double> latitudes, longitudes;
-    bool columns_first = false;  ///< whether points of a column stand together
+    bool columns_first = false;             ///< whether points of a column stand together
+    std::vector<std::int64_t> in_row = {};  ///< points of each row, of a reduced grid
     bool operator==(const Grid&) const = default;
   };
   struct Plane {
@@ -74,6 +79,9 @@ class GribFile : public VariableFile {
   struct Array {
     std::vector<double> values;
     std::vector<Plane> planes;
+    /// Of latitudes or longitudes of the points of a reduced grid, how many of these each row has; latitudes
+    /// have one value for each row.
+    std::vector<std::int64_t> in_row = {};
   };
   class Handle;
 
@@ -83,11 +91,17 @@ class GribFile : public VariableFile {
   std::vector<double> gaussian_latitudes(const Handle& handle, std::string& fault) const;
   /// @param latitudes  of its rows; empty: in equal steps.
   int grid_of(const Handle& handle, std::vector<double> latitudes);
+  /// Of a reduced one. @returns  -1, and why in `fault`, where it does not go round the globe.
+  int reduced_grid_of(const Handle& handle, std::vector<double> latitudes, std::string& fault);
+  int number_of(Grid grid);
+  void add_points(FileVariable& variable, const Grid& grid);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
   /// The name of a dimension with this coordinate.
   std::string dimension(const std::string& name, const std::vector<double>& values,
                         const std::map<std::string, std::string>& texts);
+  /// One value of the latitudes or longitudes of a reduced grid after the other.
+  static void fill_degrees(const Array& array, std::int64_t begin, std::span<double> out);
   std::string read_message(const File& file, std::int64_t offset, std::int64_t bytes) const;
   void decode(const FileVariable& variable, const Plane& plane, std::span<std::byte> out,
               std::int64_t& fetched) const;

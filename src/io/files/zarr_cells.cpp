@@ -89,7 +89,6 @@ std::optional<AnemoiAttributes> AnemoiAttributes::of(const Json& attributes, con
     result.variables.push_back(name.get<std::string>());
   }
   const Json shape = attributes.value("field_shape", Json());
-  result.shape = shape.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60);
   if (!shape.is_array() || shape.size() != 2) return result;
   for (const Json& extent : shape)
     if (!extent.is_number_integer() || extent <= 0 || extent > extents[3]) return result;

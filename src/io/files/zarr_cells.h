@@ -43,7 +43,6 @@ struct ZarrPlace {
 struct AnemoiAttributes {
   std::vector<std::string> variables;
   std::int64_t rows = 0, columns = 0;  ///< 0: the points are not those of rows and columns
-  std::string shape;                   ///< as the store has it, for messages
 
   /// Nothing when they are none of such a data set.
   /// @param extents  of `data`.

@@ -326,16 +326,13 @@ void ZarrStore::show_cells(const Json& attributes) {
   if (data == nullptr || dates == nullptr || latitudes == nullptr || longitudes == nullptr) return;
   const auto given = AnemoiAttributes::of(attributes, data->shape);
   if (!given || latitudes->shape[0] != data->shape[3] || longitudes->shape[0] != data->shape[3]) return;
-  if (given->rows == 0) {
-    return data->refuse(concat("its points are not those of rows and columns (field_shape is ", given->shape,
-                               "); anemoi-datasets interpolates, with a regular \"grid\" in the recipe"));
-  }
-  const std::int64_t columns = given->columns;
   latitudes->texts["units"] = "degrees_north";
   longitudes->texts["units"] = "degrees_east";
+  const bool listed = given->rows == 0;
+  const std::int64_t columns = given->columns;
   bool regular = false;
   try {
-    regular = are_rows_and_columns(read_all(*latitudes), read_all(*longitudes), columns);
+    regular = !listed && are_rows_and_columns(read_all(*latitudes), read_all(*longitudes), columns);
   } catch (const DataError& error) {
     return data->refuse(concat("the places of its points cannot be read: ", error.what()));
   }
@@ -358,9 +355,9 @@ void ZarrStore::show_cells(const Json& attributes) {
     place.as = CellsAs::kPlane;
     place.columns = columns;
   };
-  show_plane(*data);
   dates->name = "time";
-  if (!regular) {
+  if (!listed) show_plane(*data);
+  if (!listed && !regular) {
     show_plane(*latitudes);
     show_plane(*longitudes);
   }

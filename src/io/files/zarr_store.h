@@ -20,7 +20,8 @@ namespace jigsaw::inline files {
 ///
 /// A data set of anemoi-datasets is shown with the rows and columns of its points: `data` [time, variable,
 /// ensemble, latitude, longitude] with these as coordinates, or [..., y, x] where latitudes and longitudes
-/// are those of each point.
+/// are those of each point; of points that are no rows and columns [..., cell], with latitudes and longitudes
+/// along it.
 ///
 /// Whole chunks are read, of shards those that are needed; chunks that hold more than is read are kept
 /// (files/chunk_cache.h).

@@ -187,14 +187,15 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
     if (place != nullptr && (*place < 0 || beside_levels)) *place = d;
   }
   if (!axes.horizontal() && variable.shape.rank() >= 2) find_projection(variable, axes);
+  if (!axes.horizontal()) find_cells(variable, axes);
   if (axes.time < 0) axes.time = other_time_axis(variable, axes);
   return axes;
 }
 
 /// Rows and columns of a field whose points have latitudes and longitudes of their own.
 void DataFile::find_projection(const FileVariable& variable, FieldAxes& axes) const {
-  const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable);
-  if (latitudes == nullptr || place_variable(AxisKind::kLongitude, variable) == nullptr) return;
+  const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable, 2);
+  if (latitudes == nullptr || place_variable(AxisKind::kLongitude, variable, 2) == nullptr) return;
   const auto position = [&](const std::string& dimension) {
     const auto found = std::find(variable.dimensions.begin(), variable.dimensions.end(), dimension);
     return static_cast<int>(found - variable.dimensions.begin());
@@ -204,28 +205,45 @@ void DataFile::find_projection(const FileVariable& variable, FieldAxes& axes) co
   axes.projected = true;
 }
 
+/// The dimension of a list of points that have latitudes and longitudes of their own.
+void DataFile::find_cells(const FileVariable& variable, FieldAxes& axes) const {
+  if (axes.latitude >= 0 || axes.longitude >= 0) return;
+  const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable, 1);
+  const FileVariable* longitudes = place_variable(AxisKind::kLongitude, variable, 1);
+  if (latitudes == nullptr || longitudes == nullptr || latitudes->dimensions != longitudes->dimensions)
+    return;
+  const auto found = std::ranges::find(variable.dimensions, latitudes->dimensions[0]);
+  const auto d = static_cast<int>(found - variable.dimensions.begin());
+  // The places of what moves stand along its times.
+  for (const int other : {axes.time, axes.level, axes.version, axes.channel, axes.member})
+    if (other == d) return;
+  axes.cells = d;
+}
+
 /// A dimension that is no axis by itself, as `step` of a forecast, along which a variable says the times; -1
 /// where there is none.
 int DataFile::other_time_axis(const FileVariable& variable, const FieldAxes& axes) const {
   for (int d = 0; d < variable.shape.rank(); ++d) {
     const std::string& name = variable.dimensions[static_cast<std::size_t>(d)];
-    if (d == axes.latitude || d == axes.longitude) continue;
+    if (d == axes.latitude || d == axes.longitude || d == axes.cells) continue;
     if (kind_of(name, coordinate_of(*file_, name)) != AxisKind::kOther) continue;
     if (valid_times_along(name) != nullptr) return d;
   }
   return -1;
 }
 
-/// The one of latitudes or longitudes in the plane of a variable's last dimensions: the one that it names in
-/// `coordinates`, as fields on staggered grids do, else the first; null when there is none.
-const FileVariable* DataFile::place_variable(AxisKind kind, const FileVariable& variable) const {
+/// The one of latitudes or longitudes in the plane of a variable's last dimensions, or along one of them
+/// (`dims`): the one that it names in `coordinates`, as fields on staggered grids do, else the first; null
+/// when there is none.
+const FileVariable* DataFile::place_variable(AxisKind kind, const FileVariable& variable, int dims) const {
   const FileVariable* first = nullptr;
   for (const FileVariable& candidate : file_->variables()) {
-    const std::size_t rank = candidate.dimensions.size();
-    if (!candidate.numeric() || (rank != 2 && rank != 3) || &candidate == &variable) continue;
+    const auto rank = static_cast<int>(candidate.dimensions.size());
+    const bool fits = rank == dims || (dims == 2 && rank == 3);
+    if (!candidate.numeric() || !fits || &candidate == &variable) continue;
     if (kind_of(candidate.name, &candidate) != kind) continue;
     const bool in_plane =
-        std::all_of(candidate.dimensions.end() - 2, candidate.dimensions.end(), [&](const auto& name) {
+        std::all_of(candidate.dimensions.end() - dims, candidate.dimensions.end(), [&](const auto& name) {
           return std::find(variable.dimensions.begin(), variable.dimensions.end(), name) !=
                  variable.dimensions.end();
         });
@@ -236,10 +254,12 @@ const FileVariable* DataFile::place_variable(AxisKind kind, const FileVariable& 
 }
 
 std::pair<const FileVariable*, const FileVariable*> DataFile::places(const FileVariable& variable) const {
-  const std::pair found{place_variable(AxisKind::kLatitude, variable),
-                        place_variable(AxisKind::kLongitude, variable)};
+  const int dims = axes(variable).cells >= 0 ? 1 : 2;
+  const std::pair found{place_variable(AxisKind::kLatitude, variable, dims),
+                        place_variable(AxisKind::kLongitude, variable, dims)};
   for (const FileVariable* const degrees : {found.first, found.second}) {
-    if (degrees != nullptr) require_degrees(*degrees);
+    const bool in_radians = degrees != nullptr && dims == 1 && counts_radians(degrees->text("units"));
+    if (degrees != nullptr && !in_radians) require_degrees(*degrees);
   }
   return found;
 }
@@ -300,14 +320,15 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   const auto refuse = [&](const std::string& why) {
     throw DataError(concat(variable.name, " in ", file_->path(), " cannot be used: ", why));
   };
-  const bool series = uniform && found.latitude < 0 && found.longitude < 0 && found.time >= 0;
+  const bool series =
+      uniform && found.cells < 0 && found.latitude < 0 && found.longitude < 0 && found.time >= 0;
   if (!found.horizontal() && !series) {
     refuse(concat("no latitude and longitude are known among its dimensions (",
                   join(variable.dimensions, ", "), ")"));
   }
   for (int d = 0; d < variable.shape.rank(); ++d) {
     if (d == found.time || d == found.level || d == found.latitude || d == found.longitude) continue;
-    if (d == found.version || d == found.channel || d == found.member) continue;
+    if (d == found.version || d == found.channel || d == found.member || d == found.cells) continue;
     const std::string dimension = without_groups(variable.dimensions[static_cast<std::size_t>(d)]);
     if (std::find(free.begin(), free.end(), dimension) != free.end()) continue;
     if (variable.shape[d] == 1) continue;

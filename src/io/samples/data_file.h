@@ -26,8 +26,14 @@ struct FieldAxes {
   /// Latitude and longitude are rows and columns of a projection or of another grid whose points have
   /// latitudes and longitudes of their own.
   bool projected = false;
+  /// Points that are a list, each with a latitude and a longitude.
+  int cells = -1;
 
-  bool horizontal() const { return latitude >= 0 && longitude >= 0; }
+  bool horizontal() const { return cells >= 0 || (latitude >= 0 && longitude >= 0); }
+  /// Rows and columns of a variable on these axes; those of a list are one row.
+  Shape plane_of(const Shape& shape) const {
+    return cells >= 0 ? Shape{1, shape[cells]} : Shape{shape[latitude], shape[longitude]};
+  }
 };
 
 /// What a field is in a file.
@@ -75,7 +81,8 @@ class DataFile {
   /// The scalar coordinate that says of which member of an ensemble a file is.
   std::optional<CoordinateDescription> scalar_member();
   /// The two variables of the latitudes and longitudes of the points that a field on projected axes has, each
-  /// [rows, columns] or [time, rows, columns]. @throws DataError  when they are not in degrees.
+  /// [rows, columns] or [time, rows, columns], or those of a list of points, [cells]. @throws DataError  when
+  /// they are not in degrees, or those of a list in radians.
   std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
   /// The variable of this name, also in a group, else the channel, else the one field with it as
   /// standard_name, else the variable with another usual name of it; nothing when there is none. @throws
@@ -127,6 +134,7 @@ class DataFile {
   std::optional<FieldPlace> find_standard_name(const Field& field);
   const FileVariable& coordinate(const std::string& dimension) const;
   void find_projection(const FileVariable& variable, FieldAxes& axes) const;
+  void find_cells(const FileVariable& variable, FieldAxes& axes) const;
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable* valid_times_along(const std::string& dimension) const;
@@ -138,7 +146,7 @@ class DataFile {
   std::vector<double> numbers(const FileVariable& variable);
   void require_degrees(const FileVariable& variable) const;
   void require_different(const FileVariable& variable, std::vector<double> levels) const;
-  const FileVariable* place_variable(AxisKind kind, const FileVariable& variable) const;
+  const FileVariable* place_variable(AxisKind kind, const FileVariable& variable, int dims) const;
 
   bool is_given(const std::string& dimension, int axis) const;
 

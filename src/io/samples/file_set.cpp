@@ -111,6 +111,7 @@ void FileSet::forget_grid() {
   sampled_places_.reset();
   places_.reset();
   axis_maps_.clear();
+  sources_.clear();
   kept_weights_.clear();
 }
 
@@ -334,19 +335,21 @@ void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<T
   regrid<T>(*part.rows->weights(), wanted_rows, *part.columns->weights(), wanted_columns, there, out);
 }
 
-/// At the points of a projection.
 template <typename T>
 void FileSet::read_at_points(const Part& part, Box slab, const Box& box, std::span<T> out) {
   const auto weights = weights_at(part, box);
-  const AxisInterval &rows = weights->rows(), &columns = weights->columns();
-  std::vector<T> there(static_cast<std::size_t>(rows.count * columns.count));
-  if (!there.empty())
-    read_versions<T>(part, slab, {{rows.begin, columns.begin}, {rows.count, columns.count}}, there);
+  std::vector<T> there(static_cast<std::size_t>(weights->read()));
+  std::size_t at = 0;
+  for (const Box& piece : weights->boxes()) {
+    const auto count = static_cast<std::size_t>(piece.extent.count());
+    read_versions<T>(part, slab, piece, std::span(there).subspan(at, count));
+    at += count;
+  }
   weights->apply<T>(there, out);
 }
 
-/// Points that AxisMap::needed() of a part's rows and columns counts. Every piece of them whose rows and
-/// columns are equally spaced in the file comes with the hyperslab that holds it.
+/// Points that AxisMap::needed() of a part's rows and columns counts, or those of a list. Every piece of them
+/// whose rows and columns are equally spaced in the file comes with the hyperslab that holds it.
 template <typename T>
 void FileSet::read_points(const Part& part, Box slab, const Box& box, std::span<T> out) {
   Pin pin(*this, part.file);
@@ -356,6 +359,11 @@ void FileSet::read_points(const Part& part, Box slab, const Box& box, std::span<
     file.read<double>(*part.variable, slab, std::span(&value, 1));
     std::fill(out.begin(), out.end(), static_cast<T>(value));
     return;
+  }
+  if (part.axes.cells >= 0) {
+    slab.begin[part.axes.cells] = box.begin[1];
+    slab.extent[part.axes.cells] = box.extent[1];
+    return file.read<T>(*part.variable, slab, out);
   }
   const int row_axis = part.axes.latitude, column_axis = part.axes.longitude;
   const std::vector<AxisRun> column_runs = part.columns->runs(box.begin[1], box.extent[1]);
@@ -455,7 +463,7 @@ std::vector<FieldStorage> FileSet::storage() const {
   std::vector<FieldStorage> result;
   for (const auto& [field, series] : series_) {
     const Part& part = series.parts.front();
-    // A series without places, or what points of a projection take of whole rows and columns.
+    // A series without places, or what is read for single points.
     if (!part.axes.horizontal() || series.absent || part.source) continue;
     const VariableFile& file = files_[static_cast<std::size_t>(part.file)]->file();
     result.push_back({file.path(), std::string(file.format()), part.variable, part.axes,

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,7 @@
 #include "samples/field.h"
 #include "samples/forcings.h"
 #include "samples/members.h"
+#include "samples/source_points.h"
 #include "samples/variable_sources.h"
 
 namespace jigsaw::inline samples {
@@ -104,6 +106,10 @@ class FileSet {
   /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes
   /// of the first file with fields stand sorted and have a gap in it; nothing elsewhere.
   std::optional<RegionOptions> region_across_gap();
+  /// data.regrid that brings fields on a list of points to rows and columns about as far apart as these,
+  /// where no field has any; nothing elsewhere. @throws DataError
+  std::optional<RegridOptions> regrid_of_list();
+  const RegridOptions& regrid_options() const { return selection_.regrid; }
   /// That was selected.
   const RegionOptions& region() const { return selection_.region; }
 
@@ -222,17 +228,20 @@ class FileSet {
   std::map<std::string, UndeclaredValues> undeclared() const;
 
  private:
-  /// The rows and columns of a file whose fields are brought to another grid.
-  struct SourceGrid {
-    SourceAxis rows, columns;
+  /// The points of files whose fields are brought to those of the grid one by one, not along axes.
+  struct Source {
+    std::shared_ptr<const SourcePoints> points;
     Regrid method = Regrid::kNone;
-    bool operator==(const SourceGrid&) const = default;
+    std::vector<double> known_by;  ///< extents and some of the degrees, which files of the same points share
   };
   /// Where the points of the grid stand along the axes of a file.
   struct Axes {
     std::shared_ptr<const AxisMap> rows, columns;
-    std::shared_ptr<const SourceGrid> source;  ///< of points of a projection, or null
+    std::shared_ptr<const Source> source;
   };
+  /// A file, the dimensions of rows and columns or of a list in it, the latitudes that say where the points
+  /// are that are brought to others, and how.
+  using AxesKey = std::tuple<int, std::string, std::string, std::string, Regrid>;
   /// A variable (on one level) in one file.
   struct Part {
     int file = 0;
@@ -241,8 +250,8 @@ class FileSet {
     std::int64_t level = 0, channel = 0;
     std::vector<std::int64_t> members;   ///< positions of those that are read; empty for what has none
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
-    std::shared_ptr<const AxisMap> rows, columns;
-    std::shared_ptr<const SourceGrid> source;  ///< between whose points those of a projection lie, or null
+    std::shared_ptr<const AxisMap> rows, columns;  ///< none of a list
+    std::shared_ptr<const Source> source;          ///< or null
 
     bool regridded() const { return source || (rows && rows->weights() != nullptr); }
   };
@@ -267,6 +276,11 @@ class FileSet {
   /// Files and what says their times (DataFile::times_of), and whether data.time_step leaves any of their
   /// times out.
   using TimeDimensions = std::pair<bool, std::vector<std::pair<int, std::string>>>;
+
+  /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
+  using SampledPlaces = std::array<std::vector<double>, 2>;
+  /// The variables of latitudes and of longitudes of points.
+  using PlaceVariables = std::pair<const FileVariable*, const FileVariable*>;
 
   const Series& series(const Field& field) const;
   DataFile& use(int file);
@@ -300,6 +314,7 @@ class FileSet {
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);
+  [[noreturn]] void refuse_list(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
   [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
@@ -309,15 +324,28 @@ class FileSet {
   void place_on_grid(Part& part, Regrid method);
   void map_axes(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
                 Regrid method);
-  void place_at_points(Part& part, const std::vector<double>& latitudes,
-                       const std::vector<double>& longitudes, Regrid method);
-  SourceGrid source_grid(const Part& part, const std::vector<double>& latitudes,
-                         const std::vector<double>& longitudes, Regrid method);
+  void place(Part& part, Regrid method);
+  bool lies_on_projection(const Part& part, const std::vector<double>& rows,
+                          const std::vector<double>& columns);
+  void place_between(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
+                     Regrid method);
+  void place_scattered(Part& part, Regrid method);
+  void share(Part& part, Regrid method, std::vector<double> known_by,
+             const std::function<std::shared_ptr<const SourcePoints>()>& make);
+  std::shared_ptr<const SourcePoints> find_points(const Part& part, const PlaceVariables& places,
+                                                  Regrid method);
+  std::vector<double> sample_points(const Part& part, const PlaceVariables& places);
+  std::vector<double> degrees_of(const Part& part, const FileVariable& degrees, const Box& plane);
+  TargetPoints targets_of(const Box& box, Regrid method);
+  TargetPoints sampled_targets(Regrid method);
+  std::pair<SourceAxis, SourceAxis> source_axes(const Part& part, const std::vector<double>& latitudes,
+                                                const std::vector<double>& longitudes);
   const Part& grid_part(const Part& part) const;
   std::shared_ptr<const PointWeights> weights_at(const Part& part, const Box& box);
-  [[noreturn]] void refuse_beyond(const Part& part, double latitude, double longitude);
+  void require_reach(const Part& part, const PointWeights& weights, const TargetPoints& targets);
   void turn_projection(Part& part, const std::vector<double>& rows, const std::vector<double>& columns);
   void place_on_projection(const Part& part);
+  std::optional<std::size_t> other_places(const SampledPlaces& found) const;
   std::vector<double> sample_degrees(const Part& part);
   void require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees);
   void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
@@ -351,8 +379,6 @@ class FileSet {
   void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                     std::span<const T> values);
 
-  /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
-  using SampledPlaces = std::array<std::vector<double>, 2>;
   /// Of a projected grid: latitudes and longitudes of its points in the first file.
   struct Places {
     std::array<Part, 2> parts;
@@ -374,9 +400,9 @@ class FileSet {
   std::string grid_file_;
   std::optional<SampledPlaces> sampled_places_;  ///< that all fields must have
   std::optional<Places> places_;
-  /// Of points of a projected grid that were read last between others.
+  /// Of points of the grid that were read last.
   struct KeptWeights {
-    std::shared_ptr<const SourceGrid> source;
+    std::shared_ptr<const Source> source;
     Box box;
     std::shared_ptr<const PointWeights> weights;
   };
@@ -389,8 +415,8 @@ class FileSet {
   bool members_differ_ = false;
   std::optional<Calendar> calendar_;
   std::string calendar_file_;
-  /// By file, dimensions and method.
-  std::map<std::tuple<int, std::string, std::string, Regrid>, Axes> axis_maps_;
+  std::map<AxesKey, Axes> axis_maps_;
+  std::vector<std::shared_ptr<const Source>> sources_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
   std::mutex mutex_;  ///< of what finds out about fields; reading needs it not

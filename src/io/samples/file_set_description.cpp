@@ -81,7 +81,7 @@ FieldDescription FileSet::describe(const Field& field) {
   return result;
 }
 
-/// One that says how the grid lies: of what is brought to a projection another field that is on it.
+/// One that says how the grid lies: of what is brought to it point by point another field that is on it.
 const FileSet::Part& FileSet::grid_part(const Part& part) const {
   if (!part.source) return part;
   for (const auto& [field, series] : series_)
@@ -94,6 +94,11 @@ const FileSet::Part& FileSet::grid_part(const Part& part) const {
 /// columns of a projection by their numbers.
 CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& file,
                                                     std::size_t axis) const {
+  const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
+  if (part.source && grid_.geographic) {
+    const std::string name = grid_.axes[axis].name;
+    return {name, {{"units", grid_.axes[axis].units}, {"standard_name", name}}, false, of_grid, "", {}};
+  }
   const int d = axis == 0 ? part.axes.latitude : part.axes.longitude;
   const std::string& name = dimension(*part.variable, d);
   CoordinateDescription coordinate = file.describe(name);
@@ -104,7 +109,6 @@ CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& 
                            part.variable->shape[d], " along it"));
   }
   const AxisMap& points = axis == 0 ? *part.rows : *part.columns;
-  const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
   if (part.regridded()) return on_grid(std::move(coordinate), of_grid);
   std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
   if (grid_.geographic && axis == 1) remove_jumps(values, of_grid);

@@ -314,8 +314,7 @@ void FileSet::refuse_level(const Field& field) {
 
 /// One state of a field has to fit into memory.
 void FileSet::check_memory(const Part& part) {
-  const Shape& shape = part.variable->shape;
-  require_memory({shape[part.axes.latitude], shape[part.axes.longitude]}, part.variable->name,
+  require_memory(part.axes.plane_of(part.variable->shape), part.variable->name,
                  use(part.file).file().path());
 }
 

@@ -93,32 +93,51 @@ void standardise(const std::array<std::vector<double>, 2>& samples, double& midd
 }  // namespace
 
 void FileSet::place_on_grid(Part& part, Regrid method) {
-  const std::string& rows = dimension(*part.variable, part.axes.latitude);
-  const std::string& columns = dimension(*part.variable, part.axes.longitude);
-  Axes& axes = axis_maps_[{part.file, rows, columns, method}];
-  if (!axes.rows) {
-    DataFile& file = use(part.file);
-    const bool projected = part.axes.projected;
-    const auto points = [&](int axis, const std::string& name) {
-      return projected ? numbers_to(part.variable->shape[axis]) : file.coordinates(name);
-    };
-    const std::vector<double> latitudes = points(part.axes.latitude, rows);
-    const std::vector<double> longitudes = points(part.axes.longitude, columns);
-    const bool first = grid_.axes.empty();
-    const RegridOptions& regrid = selection_.regrid;
-    if (first && !regrid.latitude.empty()) {
-      make_grid(equal_steps(regrid.latitude), equal_steps(regrid.longitude), false, kNamedGrid);
-    } else if (first) {
-      make_grid(latitudes, longitudes, projected, file.file().path());
-    }
-    map_axes(part, latitudes, longitudes, method);
-    if (first && projected && selection_.like) turn_projection(part, latitudes, longitudes);
-    if (projected) place_on_projection(part);
-    axes = {part.rows, part.columns, part.source};
+  const FieldAxes& axes = part.axes;
+  const bool listed = axes.cells >= 0;
+  AxesKey key{part.file, dimension(*part.variable, listed ? axes.cells : axes.latitude),
+              listed ? "" : dimension(*part.variable, axes.longitude), "", method};
+  if (method != Regrid::kNone && (listed || axes.projected))
+    std::get<3>(key) = use(part.file).places(*part.variable).first->name;
+  Axes& known = axis_maps_[key];
+  if (!known.rows && !known.source) {
+    place(part, method);
+    known = {part.rows, part.columns, part.source};
   }
-  part.rows = axes.rows;
-  part.columns = axes.columns;
-  part.source = axes.source;
+  part.rows = known.rows;
+  part.columns = known.columns;
+  part.source = known.source;
+}
+
+void FileSet::place(Part& part, Regrid method) {
+  DataFile& file = use(part.file);
+  const bool projected = part.axes.projected, listed = part.axes.cells >= 0;
+  const RegridOptions& regrid = selection_.regrid;
+  const bool first = grid_.axes.empty();
+  if (first && !regrid.latitude.empty())
+    make_grid(equal_steps(regrid.latitude), equal_steps(regrid.longitude), false, kNamedGrid);
+  const bool makes_grid = grid_.axes.empty();
+  if (listed && (makes_grid || method == Regrid::kNone)) refuse_list(part);
+  if (listed) return place_scattered(part, method);
+  const auto points = [&](int axis) {
+    return projected ? numbers_to(part.variable->shape[axis])
+                     : file.coordinates(dimension(*part.variable, axis));
+  };
+  const std::vector<double> latitudes = points(part.axes.latitude), longitudes = points(part.axes.longitude);
+  if (makes_grid) make_grid(latitudes, longitudes, projected, file.file().path());
+  const bool one_by_one = method == Regrid::kNearest || method == Regrid::kInverseDistance;
+  if (projected && one_by_one && !makes_grid && !lies_on_projection(part, latitudes, longitudes))
+    return place_scattered(part, method);
+  map_axes(part, latitudes, longitudes, method);
+  if (makes_grid && projected && selection_.like) turn_projection(part, latitudes, longitudes);
+  if (projected) place_on_projection(part);
+}
+
+void FileSet::refuse_list(const Part& part) {
+  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on a list of ",
+                         part.variable->shape[part.axes.cells],
+                         " points, which are no rows and columns; data.regrid brings them to some, as {"
+                         "\"method\": \"linear\", \"latitude\": [90, -90, 1], \"longitude\": [0, 359, 1]}"));
 }
 
 /// Where the points of the grid are the file's own they are read; but where a grid is coarser than the file
@@ -126,75 +145,23 @@ void FileSet::place_on_grid(Part& part, Regrid method) {
 void FileSet::map_axes(Part& part, const std::vector<double>& latitudes,
                        const std::vector<double>& longitudes, Regrid method) {
   const bool projected = part.axes.projected;
-  const bool at_points = places_ && !projected && (method == Regrid::kLinear || method == Regrid::kNearest);
-  if (at_points) return place_at_points(part, latitudes, longitudes, method);
+  if (places_ && !projected && method != Regrid::kNone && method != Regrid::kConservative)
+    return place_between(part, latitudes, longitudes, method);
   auto rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
   auto columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
   const bool own =
       rows && columns && (method != Regrid::kConservative || (rows->consecutive() && columns->consecutive()));
   if (!own && method != Regrid::kNone && !projected && grid_.geographic) {
-    const SourceGrid source = source_grid(part, latitudes, longitudes, method);
-    auto down = AxisWeights::make(grid_.axes[0], source.rows, method);
-    auto along = AxisWeights::make(grid_.axes[1], source.columns, method);
-    rows = down ? AxisMap::make(std::move(*down), latitudes, false) : std::nullopt;
-    columns = along ? AxisMap::make(std::move(*along), longitudes, true) : std::nullopt;
+    if (method == Regrid::kInverseDistance) return place_between(part, latitudes, longitudes, method);
+    const auto [down, along] = source_axes(part, latitudes, longitudes);
+    auto weights_down = AxisWeights::make(grid_.axes[0], down, method);
+    auto weights_along = AxisWeights::make(grid_.axes[1], along, method);
+    rows = weights_down ? AxisMap::make(std::move(*weights_down), latitudes, false) : std::nullopt;
+    columns = weights_along ? AxisMap::make(std::move(*weights_along), longitudes, true) : std::nullopt;
   }
   if (projected == grid_.geographic || !rows || !columns) refuse_grid(part, latitudes, longitudes, method);
   part.rows = std::make_shared<AxisMap>(*rows);
   part.columns = std::make_shared<AxisMap>(*columns);
-}
-
-FileSet::SourceGrid FileSet::source_grid(const Part& part, const std::vector<double>& latitudes,
-                                         const std::vector<double>& longitudes, Regrid method) {
-  try {
-    return {SourceAxis::latitude(latitudes), SourceAxis::longitude(longitudes), method};
-  } catch (const DataError& error) {
-    throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), ": ", error.what()));
-  }
-}
-
-/// Rows and columns of latitudes and longitudes, between which the points of a projection lie.
-void FileSet::place_at_points(Part& part, const std::vector<double>& latitudes,
-                              const std::vector<double>& longitudes, Regrid method) {
-  SourceGrid source = source_grid(part, latitudes, longitudes, method);
-  const SampledPlaces& samples = sampled_places_.value();
-  const PointWeights weights(source.rows, source.columns, samples[0], samples[1], method);
-  if (weights.beyond()) refuse_beyond(part, samples[0][*weights.beyond()], samples[1][*weights.beyond()]);
-  part.rows = std::make_shared<AxisMap>(*AxisMap::make(source.rows.points(), latitudes, false));
-  part.columns = std::make_shared<AxisMap>(*AxisMap::make(source.columns.points(), longitudes, true));
-  // Files with the same axes share what is found out about them.
-  for (const auto& [key, known] : axis_maps_)
-    if (known.source && *known.source == source) part.source = known.source;
-  if (!part.source) part.source = std::make_shared<SourceGrid>(std::move(source));
-}
-
-void FileSet::refuse_beyond(const Part& part, double latitude, double longitude) {
-  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " does not reach ",
-                         latitude, "° N, ", longitude, "° E, where ", grid_file_,
-                         " has a point; data.regrid can bring it to that grid only where it has values"));
-}
-
-std::shared_ptr<const PointWeights> FileSet::weights_at(const Part& part, const Box& box) {
-  constexpr std::size_t kKept = 4;
-  {
-    const std::lock_guard lock(kept_weights_mutex_);
-    const auto known = std::ranges::find_if(kept_weights_, [&](const KeptWeights& kept) {
-      return kept.source == part.source && kept.box == box;
-    });
-    if (known != kept_weights_.end()) {
-      std::rotate(known, known + 1, kept_weights_.end());
-      return kept_weights_.back().weights;
-    }
-  }
-  const PointPlaces places = read_degrees(box);
-  const SourceGrid& source = *part.source;
-  auto weights = std::make_shared<const PointWeights>(source.rows, source.columns, places.latitude,
-                                                      places.longitude, source.method);
-  if (const auto p = weights->beyond()) refuse_beyond(part, places.latitude[*p], places.longitude[*p]);
-  const std::lock_guard lock(kept_weights_mutex_);
-  kept_weights_.push_back({part.source, box, weights});
-  if (kept_weights_.size() > kKept) kept_weights_.pop_front();
-  return weights;
 }
 
 /// Makes the grid of a projection with rows and columns in that order in which its corners are those of
@@ -239,7 +206,7 @@ std::optional<RegionOptions> FileSet::region_across_gap() {
     bool has_fields = false;
     for (const FileVariable& variable : file.file().variables()) {
       const FieldAxes axes = file.axes(variable);
-      if (!variable.numeric() || !axes.horizontal() || axes.projected) continue;
+      if (!variable.numeric() || axes.latitude < 0 || axes.longitude < 0 || axes.projected) continue;
       has_fields = true;
       try {
         if (const auto gap = gap_of(file.coordinates(dimension(variable, axes.longitude))))
@@ -323,24 +290,42 @@ std::vector<double> FileSet::corners_of(const SampledPlaces& samples) {
   return corners;
 }
 
+/// Whether latitudes (0) or longitudes (1) are others than those of the grid; nothing where they are the
+/// same.
+std::optional<std::size_t> FileSet::other_places(const SampledPlaces& found) const {
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::vector<double>& known = (*sampled_places_)[axis];
+    const bool equal = std::ranges::equal(found[axis], known, [](double a, double b) {
+      if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
+      return std::abs(around(a - b, 0)) < 1e-3;
+    });
+    if (!equal) return axis;
+  }
+  return std::nullopt;
+}
+
+/// Whether a field on a projection lies at the points of the grid.
+bool FileSet::lies_on_projection(const Part& part, const std::vector<double>& rows,
+                                 const std::vector<double>& columns) {
+  if (grid_.geographic || !sampled_places_) return false;
+  Part here = part;
+  const auto down = AxisMap::make(grid_.axes[0].coordinates, rows, false),
+             along = AxisMap::make(grid_.axes[1].coordinates, columns, false);
+  if (!down || !along) return false;
+  here.rows = std::make_shared<AxisMap>(*down);
+  here.columns = std::make_shared<AxisMap>(*along);
+  return !other_places(sample_places(here).second);
+}
+
 /// The latitudes and longitudes of the points must be those of the first file, or of the grid that was taken.
 void FileSet::place_on_projection(const Part& part) {
-  const DataFile& file = use(part.file);
   auto [places, samples] = sample_places(part);
   if (!sampled_places_) sampled_places_ = samples;
   if (grid_.corners.empty()) grid_.corners = corners_of(samples);
-  for (std::size_t axis = 0; axis < 2; ++axis) {
-    const auto& found = samples[axis];
-    const auto& known = (*sampled_places_)[axis];
-    const bool equal =
-        std::equal(found.begin(), found.end(), known.begin(), known.end(), [](double a, double b) {
-          if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
-          return std::abs(around(a - b, 0)) < 1e-3;
-        });
-    if (equal) continue;
-    throw DataError(concat(part.variable->name, " in ", file.file().path(), " lies at other ",
-                           axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_,
-                           "; fields on a projection are not brought to another one"));
+  if (const auto axis = other_places(samples)) {
+    throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies at other ",
+                           *axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_,
+                           "; data.regrid with \"nearest\" or \"inverse_distance\" brings it to theirs"));
   }
   if (places_) return;
   standardise(samples, places.middle, places.mean, places.deviation);
@@ -497,11 +482,14 @@ void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes
     hint = "; data.regrid with \"method\": \"linear\" or \"conservative\" brings it to that grid";
   } else if (method != Regrid::kNone) {
     const bool at_points = method != Regrid::kConservative && !grid_.geographic && !part.axes.projected;
-    hint = degrees ? ", to which data.regrid can bring it only where it has values"
-           : at_points
-               ? "; a climatology has to lie on the projection of the data"
-               : "; data.regrid takes fields on latitudes and longitudes, and to a projection \"linear\" "
-                 "or \"nearest\"";
+    hint = degrees     ? ", to which data.regrid can bring it only where it has values"
+           : at_points ? "; a climatology has to lie on the projection of the data"
+           : part.axes.projected
+               ? "; from a projection data.regrid brings fields by \"nearest\" or \"inverse_distance\""
+               : "; to a projection data.regrid brings fields by \"linear\", \"nearest\" or "
+                 "\"inverse_distance\"";
+  } else if (method == Regrid::kNone) {
+    hint = "; data.regrid with \"method\": \"inverse_distance\" or \"nearest\" brings it to that grid";
   }
   throw DataError(concat(
       part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (", latitudes.size(),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/error.h"
@@ -155,16 +154,11 @@ AxisInterval AxisWeights::needed(std::int64_t begin, std::int64_t count) const {
   return {first, std::max(one.first + one.count, other.first + other.count) - first};
 }
 
-namespace {
-
-/// @param absent  the weight of what is missing.
 double mean_of(double sum, double absent) {
   constexpr double kHalf = 0.5 + 1e-3;  // with what rounding of coordinates makes of it
   if (absent == 0) return sum;
   return absent > kHalf ? std::nan("") : sum / (1 - absent);
 }
-
-}  // namespace
 
 template <typename T>
 void regrid(const AxisWeights& down, const AxisInterval& rows, const AxisWeights& along,
@@ -217,71 +211,5 @@ template void regrid<float>(const AxisWeights&, const AxisInterval&, const AxisW
                             std::span<const float>, std::span<float>);
 template void regrid<double>(const AxisWeights&, const AxisInterval&, const AxisWeights&, const AxisInterval&,
                              std::span<const double>, std::span<double>);
-
-PointWeights::PointWeights(const SourceAxis& rows, const SourceAxis& columns,
-                           std::span<const double> latitudes, std::span<const double> longitudes,
-                           Regrid method)
-    : points_(latitudes.size()) {
-  const auto grow = [](AxisInterval& interval, const SourceAxis::Between& between) {
-    const std::int64_t end = between.first + (between.part > 0 ? 2 : 1);
-    if (interval.count == 0) interval = {between.first, 0};
-    const std::int64_t last = std::max(interval.begin + interval.count, end);
-    interval.begin = std::min(interval.begin, between.first);
-    interval.count = last - interval.begin;
-  };
-  std::optional<std::int64_t> reference;  // the column that others are counted around
-  for (std::size_t p = 0; p < points_.size(); ++p) {
-    if (std::isnan(latitudes[p]) || std::isnan(longitudes[p])) continue;
-    const std::optional<SourceAxis::Between> row = rows.between(latitudes[p], method);
-    std::optional<SourceAxis::Between> column = columns.between(columns.here(longitudes[p]), method);
-    if (!row || !column) {
-      if (!beyond_) beyond_ = p;
-      continue;
-    }
-    if (columns.circular()) {
-      if (!reference) reference = column->first;
-      const double turns =
-          static_cast<double>(*reference - column->first) / static_cast<double>(columns.size());
-      column->first += columns.size() * static_cast<std::int64_t>(std::round(turns));
-    }
-    points_[p] = {
-        {row->first + rows.origin(), row->part}, {column->first + columns.origin(), column->part}, true};
-    grow(rows_, points_[p].row);
-    grow(columns_, points_[p].column);
-  }
-}
-
-template <typename T>
-void PointWeights::apply(std::span<const T> there, std::span<T> out) const {
-  require(std::ssize(there) == rows_.count * columns_.count && out.size() == points_.size(),
-          "points between those of a file have the rows and columns around them");
-  for (std::size_t p = 0; p < points_.size(); ++p) {
-    const Point& point = points_[p];
-    if (!point.placed) {
-      out[p] = std::numeric_limits<T>::quiet_NaN();
-      continue;
-    }
-    double sum = 0, absent = 0;
-    for (const int i : {0, 1}) {
-      const double down = i == 0 ? 1 - point.row.part : point.row.part;
-      for (const int j : {0, 1}) {
-        const double weight = down * (j == 0 ? 1 - point.column.part : point.column.part);
-        if (weight == 0) continue;
-        const std::int64_t at =
-            (point.row.first + i - rows_.begin) * columns_.count + point.column.first + j - columns_.begin;
-        const auto value = static_cast<double>(there[static_cast<std::size_t>(at)]);
-        if (value == value) {
-          sum += weight * value;
-        } else {
-          absent += weight;
-        }
-      }
-    }
-    out[p] = static_cast<T>(mean_of(sum, absent));
-  }
-}
-
-template void PointWeights::apply<float>(std::span<const float>, std::span<float>) const;
-template void PointWeights::apply<double>(std::span<const double>, std::span<double>) const;
 
 }  // namespace jigsaw::inline samples

@@ -97,30 +97,8 @@ template <typename T>
 void regrid(const AxisWeights& down, const AxisInterval& rows, const AxisWeights& along,
             const AxisInterval& columns, std::span<const T> there, std::span<T> out);
 
-/// The same at points anywhere, as on a projection.
-class PointWeights {
- public:
-  /// @param latitudes, longitudes  of the points in degrees; NaN where one has no place, and hence no value.
-  PointWeights(const SourceAxis& rows, const SourceAxis& columns, std::span<const double> latitudes,
-               std::span<const double> longitudes, Regrid method);
-
-  /// The first point that the file does not reach; nothing where it has all.
-  std::optional<std::size_t> beyond() const { return beyond_; }
-  /// The file's rows and columns that are read, by their numbers along the axes.
-  const AxisInterval& rows() const { return rows_; }
-  const AxisInterval& columns() const { return columns_; }
-  /// @param there  values at rows() × columns().
-  template <typename T>
-  void apply(std::span<const T> there, std::span<T> out) const;
-
- private:
-  struct Point {
-    SourceAxis::Between row, column;
-    bool placed = false;
-  };
-  std::vector<Point> points_;
-  AxisInterval rows_, columns_;
-  std::optional<std::size_t> beyond_;
-};
+/// The mean of values that are there, of all weights 1: missing where more than half of the weight lacks.
+/// @param absent  the weight of those that are missing.
+double mean_of(double sum, double absent);
 
 }  // namespace jigsaw::inline samples

@@ -25,7 +25,7 @@ void check_grid(const RegridOptions& options, const Place& at) {
   if (options.latitude.empty() != options.longitude.empty())
     at.error(options.latitude.empty() ? "latitude" : "longitude", "must be given, as the other axis is");
   if (given && options.method == Regrid::kNone)
-    at.error("method", "must be \"nearest\", \"linear\" or \"conservative\" where a grid is given");
+    at.error("method", "must be another than \"none\" where a grid is given");
   if (!options.variables.empty() && options.method == Regrid::kNone)
     at.error("method", "must be given beside those of single variables");
   if (!given) return;
@@ -42,11 +42,15 @@ void check_grid(const RegridOptions& options, const Place& at) {
 }
 
 std::vector<ChoiceForm<Regrid>::Entry> methods(const std::string& none) {
-  return {{"none", Regrid::kNone, none},
-          {"nearest", Regrid::kNearest, "The value of the nearest row and column, as of kinds of soil."},
-          {"linear", Regrid::kLinear, "Linear between rows and between columns."},
-          {"conservative", Regrid::kConservative,
-           "The mean over each cell of the grid, by area: to a coarser grid, where nothing is to be lost."}};
+  return {
+      {"none", Regrid::kNone, none},
+      {"nearest", Regrid::kNearest, "The value of the nearest row and column, as of kinds of soil."},
+      {"linear", Regrid::kLinear, "Linear between rows and between columns."},
+      {"inverse_distance", Regrid::kInverseDistance,
+       "The mean of the four nearest points by inverse distance, of points on projections and others that "
+       "are in no rows."},
+      {"conservative", Regrid::kConservative,
+       "The mean over each cell of the grid, by area: to a coarser grid, where nothing is to be lost."}};
 }
 
 }  // namespace

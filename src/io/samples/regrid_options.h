@@ -11,9 +11,10 @@ namespace jigsaw::inline samples {
 /// xESMF and CDO.
 enum class Regrid {
   kNone,
-  kNearest,      ///< the nearest point's along each axis
-  kLinear,       ///< linear along each axis (bilinear)
-  kConservative  ///< the mean over the grid's cell of the file's cells, by area (first order)
+  kNearest,          ///< the nearest point's along each axis
+  kLinear,           ///< linear along each axis (bilinear)
+  kInverseDistance,  ///< the four nearest points' mean, weighted by inverse distance; for points anywhere
+  kConservative      ///< the mean over the grid's cell of the file's cells, by area (first order)
 };
 
 /// The configuration's section `data.regrid`.

@@ -360,17 +360,87 @@ TEST_P(Grib, OnARegularGaussianGridIsRead) {
       << said;
 }
 
-TEST_P(Grib, OnAReducedGaussianGridIsRefusedWithTheCommandThatConvertsIt) {
+/// What ecCodes says of each point of a message.
+std::vector<double> degrees_of(const std::string& bytes, const char* key) {
+  codes_handle* const handle = codes_handle_new_from_message(nullptr, bytes.data(), bytes.size());
+  std::size_t count = 0;
+  check(codes_get_size(handle, key, &count));
+  std::vector<double> values(count);
+  check(codes_get_double_array(handle, key, values.data(), &count));
+  codes_handle_delete(handle);
+  return values;
+}
+
+std::string with(const std::string& bytes, const char* key, double value) {
+  codes_handle* const handle = codes_handle_new_from_message_copy(nullptr, bytes.data(), bytes.size());
+  check(codes_set_double(handle, key, value));
+  const void* changed = nullptr;
+  std::size_t count = 0;
+  check(codes_get_message(handle, &changed, &count));
+  std::string result(static_cast<const char*>(changed), count);
+  codes_handle_delete(handle);
+  return result;
+}
+
+constexpr std::size_t kReduced = 6114;  // points of the grid N32
+
+TEST_P(Grib, OnAReducedGaussianGridIsAListOfPoints) {
   Spec reduced = spec();
   reduced.sample = concat("reduced_gg_pl_32_grib", GetParam());
   reduced.name = "u";
+  const std::string even = message(reduced, std::vector<double>(kReduced, 1.0));
+  const std::vector<double> latitudes = degrees_of(even, "latitudes"),
+                            longitudes = degrees_of(even, "longitudes");
+  ASSERT_EQ(latitudes.size(), kReduced);
+  std::vector<double> values;
+  for (int i = 0; i < std::ssize(latitudes); ++i) values.push_back(value(reduced, i));
+  values[100] = kNaN;
   const Spec regular = spec();
-  put_text(in("a.grib"), message(reduced, {}) + message(regular, field(regular)));
-  const auto file = open_variables(in("a.grib"), Dimensions::kByName);
-  expect_near(read(*file, "t"), field(regular));
+  put_text(in("a.grib"), message(reduced, values) + message(regular, field(regular)));
+  const auto opened = open_variables(in("a.grib"), Dimensions::kByName);
+  const auto described = open_described(opened->describe(), External::kRefused);
+  for (VariableFile* const file : {opened.get(), described.get()}) {
+    expect_near(read(*file, "t"), field(regular));
+    ASSERT_NE(file->find("u"), nullptr);
+    EXPECT_EQ(file->find("u")->dimensions.back(), "values");
+    expect_near(read(*file, "u"), values);
+    // A grid's own coordinates have the names first.
+    const std::string which = file->find("latitude")->dimensions[0] == "values" ? "" : "_2";
+    EXPECT_EQ(file->find("latitude" + which)->dimensions, std::vector<std::string>{"values" + which});
+    const std::vector<double> rows = read(*file, "latitude" + which),
+                              along = read(*file, "longitude" + which);
+    ASSERT_EQ(rows.size(), latitudes.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_NEAR(rows[i], latitudes[i], 1e-9) << i;
+      EXPECT_NEAR(along[i], longitudes[i], 1e-9) << i;
+    }
+    EXPECT_EQ(read(*file, "longitude" + which, Box{{1000}, {70}}),
+              std::vector<double>(along.begin() + 1000, along.begin() + 1070));
+  }
+  FileSet files({in("a.grib")}, {.regrid = {Regrid::kNearest, {}, {85, -85, 10}, {0, 350, 10}}});
+  const Field wind{"u_component_of_wind", {}};
+  files.select(wind, true);
+  std::vector<double> found(18 * 36);
+  files.read(wind, files.times(wind)[0], {{0, 0}, {18, 36}}, found);
+  // The row at the nearest latitude, and its nearest point.
+  std::size_t best = 0;
+  const auto off = [&](std::size_t i) {
+    return std::pair{std::abs(latitudes[i] - 35), std::abs(longitudes[i] - 110)};
+  };
+  for (std::size_t i = 0; i < latitudes.size(); ++i)
+    if (off(i) < off(best)) best = i;
+  EXPECT_NEAR(found[5 * 36 + 11], values[best], kNear);
+}
+
+TEST_P(Grib, OnAPartOfAReducedGaussianGridIsRefusedWithTheCommandThatConvertsIt) {
+  Spec reduced = spec();
+  reduced.sample = concat("reduced_gg_pl_32_grib", GetParam());
+  reduced.name = "u";
+  put_text(in("a.grib"), with(message(reduced, std::vector<double>(kReduced, 1.0)),
+                              "longitudeOfLastGridPointInDegrees", 180));
   FileSet files({in("a.grib")});
   const std::string said = refusal([&] { files.select({"u_component_of_wind", {}}, true); });
-  EXPECT_NE(said.find("u in " + in("a.grib") + " cannot be used: it is on a reduced Gaussian grid"),
+  EXPECT_NE(said.find("u in " + in("a.grib") + " cannot be used: it is on a part of a reduced Gaussian grid"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("cdo -f nc4 -setgridtype,regular " + in("a.grib") + " " + in("a.nc")),

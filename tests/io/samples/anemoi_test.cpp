@@ -4,6 +4,7 @@
 
 #include "array/host_view.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "comm/thread/run_ranks.h"
 #include "files/zarr_store.h"
 #include "io/fixtures.h"
@@ -95,21 +96,28 @@ TEST(Anemoi, ChunksAreReadOnceForAllVariables) {
   EXPECT_EQ(fetched({{"2t", {}}, {"t", {850}}, {"lsm", {}}}), of_one);
 }
 
-TEST(Anemoi, OtherPointsAreRefusedByName) {
+/// Points that are no rows and columns are a list, which data.regrid brings to some.
+TEST(Anemoi, OtherPointsAreAList) {
   const testing::TemporaryFolder folder;
   const std::string store = folder.path() + "/reduced.zarr";
   std::filesystem::copy(fixture("anemoi2.zarr"), store, std::filesystem::copy_options::recursive);
-  const auto refusal = [&](const std::string& shape) {
-    testing::put_text(store + "/.zattrs",
-                      R"({"variables": ["2t", "t_850", "lsm"], "field_shape": )" + shape + "}");
-    return message_of<DataError>([&] {
-      FileSet files({store}, {});
-      files.select({"data", {}}, true);
-    });
-  };
   for (const char* shape : {"[15]", "[4, 5]", "[-3, -5]", "null", "[[3, 5]]", "[3.0, 5.0]"}) {
-    EXPECT_NE(refusal(shape).find("its points are not those of rows and columns"), std::string::npos)
-        << shape << ": " << refusal(shape);
+    testing::put_text(store + "/.zattrs",
+                      concat(R"({"variables": ["2t", "t_850", "lsm"], "field_shape": )", shape, "}"));
+    const std::string refused = message_of<DataError>([&] {
+      FileSet files({store}, {});
+      files.select({"t2m", {}}, true);
+    });
+    EXPECT_NE(refused.find("data in " + store + " lies on a list of 15 points"), std::string::npos)
+        << shape << ": " << refused;
+    FileSet files({store}, {.regrid = {Regrid::kNearest, {}, {60, 20, 20}, {0, 40, 10}}});
+    expect_fields(files);
+    FileSet between({store}, {.regrid = {Regrid::kLinear, {}, {50, 30, 20}, {5, 35, 10}}});
+    between.select({"t", 850}, true);
+    std::vector<double> found(8);
+    between.read({"t", 850}, between.times({"t", 850})[1], {{0, 0}, {2, 4}}, found);
+    for (std::int64_t i = 0; i < 8; ++i)
+      EXPECT_NEAR(found[static_cast<std::size_t>(i)], value(1, 1, i / 4, i % 4) + 5.5, 1e-9);
   }
 }
 

@@ -1,0 +1,281 @@
+#include "samples/source_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "samples/degrees.h"
+#include "samples/nearest_points.h"
+
+namespace jigsaw::inline samples {
+
+PointWeights GridPoints::weights(const TargetPoints& targets, Regrid method) const {
+  const auto width = std::ssize(columns_.points());
+  PointWeights weights(width);
+  std::optional<std::int64_t> reference;  // the column that others are counted around
+  for (std::size_t p = 0; p < targets.latitude.size(); ++p) {
+    const double latitude = targets.latitude[p], longitude = targets.longitude[p];
+    if (std::isnan(latitude) || std::isnan(longitude)) {
+      weights.end_target();
+      continue;
+    }
+    const std::optional<SourceAxis::Between> row = rows_.between(latitude, method);
+    std::optional<SourceAxis::Between> column = columns_.between(columns_.here(longitude), method);
+    if (!row || !column) {
+      weights.end_beyond();
+      continue;
+    }
+    if (columns_.circular()) {
+      if (!reference) reference = column->first;
+      const double turns =
+          static_cast<double>(*reference - column->first) / static_cast<double>(columns_.size());
+      column->first += columns_.size() * static_cast<std::int64_t>(std::round(turns));
+    }
+    for (const int i : {0, 1}) {
+      const double down = i == 0 ? 1 - row->part : row->part;
+      for (const int j : {0, 1}) {
+        weights.add((row->first + rows_.origin() + i) * width + column->first + columns_.origin() + j,
+                    down * (j == 0 ? 1 - column->part : column->part));
+      }
+    }
+    weights.end_target();
+  }
+  weights.finish();
+  return weights;
+}
+
+std::shared_ptr<const RowPoints> RowPoints::find(std::span<const double> latitudes,
+                                                 std::span<const double> longitudes) {
+  constexpr std::size_t kFewest = 4;  // points a row, on average
+  std::vector<Row> rows;
+  const std::size_t count = latitudes.size();
+  for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+    while (end < count && latitudes[end] == latitudes[begin]) ++end;
+    Row row{latitudes[begin], static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin),
+            longitudes[begin], kCircle};
+    const auto steps = static_cast<double>(row.count - 1);
+    if (row.count > 1) {
+      row.step = on_circle(longitudes[begin + 1] - longitudes[begin]);
+      // From the last one, which single precision leaves more digits of the step.
+      const double whole = row.step * steps, last = on_circle(longitudes[end - 1] - longitudes[begin]);
+      row.step = (last + kCircle * std::round((whole - last) / kCircle)) / steps;
+    }
+    row.circular = std::abs(row.step * static_cast<double>(row.count) - kCircle) < 0.1 * row.step;
+    if (row.circular) row.step = kCircle / static_cast<double>(row.count);
+    for (std::size_t i = begin; i < end; ++i) {
+      const double expected = row.first + row.step * static_cast<double>(i - begin);
+      const double off = longitudes[i] - expected;
+      if (!(std::abs(off - kCircle * std::round(off / kCircle)) < kSameDegrees)) return nullptr;
+    }
+    if (!(row.step > 0) || std::isnan(row.latitude)) return nullptr;
+    rows.push_back(row);
+    if (end == count && rows.size() * kFewest > count) return nullptr;
+    if (rows.size() > 64 && rows.size() * 2 > end) return nullptr;  // points of no rows, soon
+  }
+  if (rows.size() < 2) return nullptr;
+  if (rows[0].latitude > rows[1].latitude) std::ranges::reverse(rows);
+  const auto no_step = [](const Row& a, const Row& b) { return !(b.latitude - a.latitude > kSameDegrees); };
+  if (std::ranges::adjacent_find(rows, no_step) != rows.end()) return nullptr;
+  return std::shared_ptr<const RowPoints>(new RowPoints(std::move(rows)));
+}
+
+RowPoints::RowPoints(std::vector<Row> rows)
+    : rows_(std::move(rows)), latitudes_([&] {
+        std::vector<double> latitudes;
+        for (const Row& row : rows_) latitudes.push_back(row.latitude);
+        return SourceAxis::latitude(latitudes);
+      }()) {}
+
+/// From the first point of a row eastward, in steps: of a circle in [0, count), else around its middle.
+double RowPoints::offset(const Row& row, double longitude) {
+  const double degrees = longitude - row.first;
+  if (row.circular) return on_circle(degrees) / row.step;
+  const double middle = 0.5 * row.step * static_cast<double>(row.count - 1);
+  return (degrees - kCircle * std::round((degrees - middle) / kCircle)) / row.step;
+}
+
+std::optional<RowPoints::Along> RowPoints::along(const Row& row, double longitude, Regrid method) {
+  const double x = offset(row, longitude), same = kSameDegrees / row.step;
+  const auto last = static_cast<double>(row.count - 1);
+  if (!row.circular && (x < -0.5 - same || x > last + 0.5 + same)) return std::nullopt;
+  double whole = std::floor(x), part = x - whole;
+  if (!row.circular && (x <= 0 || x >= last)) {
+    whole = x <= 0 ? 0 : last;
+    part = 0;
+  }
+  if (part < same) part = 0;
+  if (1 - part < same) part = 1;
+  // In the middle rounding of coordinates does not decide.
+  if (method == Regrid::kNearest) part = part < 0.5 + 0.5 * same ? 0 : 1;
+  const auto wrapped = [&](std::int64_t i) { return row.begin + i % row.count; };
+  const auto i = static_cast<std::int64_t>(whole);
+  if (part == 1) return Along{wrapped(i + 1), wrapped(i + 1), 0};
+  return Along{wrapped(i), wrapped(i + 1), part};
+}
+
+bool RowPoints::add_between(PointWeights& weights, double latitude, double longitude, Regrid method) const {
+  const std::optional<SourceAxis::Between> between = latitudes_.between(latitude, method);
+  if (!between) return false;
+  for (const int i : {0, 1}) {
+    const double down = i == 0 ? 1 - between->part : between->part;
+    if (down == 0) continue;
+    const std::optional<Along> here =
+        along(rows_[static_cast<std::size_t>(between->first + i)], longitude, method);
+    if (!here) return false;
+    weights.add(here->point, down * (1 - here->part));
+    weights.add(here->next, down * here->part);
+  }
+  return true;
+}
+
+/// Cells of a row in an interval of longitudes, weighted by their share of it.
+/// @returns  the share that they have of it.
+double RowPoints::add_cells(const Row& row, double west, double east, double weight, PointWeights& weights) {
+  const double low = offset(row, west), high = low + (east - west) / row.step;
+  std::int64_t first = std::llround(std::floor(low + 0.5)), last = std::llround(std::ceil(high - 0.5));
+  if (!row.circular) {
+    first = std::max<std::int64_t>(first, 0);
+    last = std::min(last, row.count - 1);
+  }
+  double sum = 0;
+  for (std::int64_t i = first; i <= last; ++i) {
+    const auto centre = static_cast<double>(i);
+    const double share = std::min(high, centre + 0.5) - std::max(low, centre - 0.5);
+    if (!(share > 0)) continue;
+    weights.add(row.begin + (i % row.count + row.count) % row.count, weight * share / (high - low));
+    sum += share / (high - low);
+  }
+  return sum;
+}
+
+bool RowPoints::add_mean(PointWeights& weights, const TargetPoints::Cell& cell) const {
+  const auto sine = [](double degrees) { return std::sin(degrees * std::numbers::pi / 180); };
+  const double height = sine(cell.north) - sine(cell.south);
+  double covered = 0;
+  for (std::int64_t i = std::max<std::int64_t>(latitudes_.before(cell.south) - 1, 0);
+       i < latitudes_.size() && latitudes_.low(i) < cell.north; ++i) {
+    const double low = std::max(cell.south, latitudes_.low(i)),
+                 high = std::min(cell.north, latitudes_.high(i));
+    if (!(high > low)) continue;
+    const double share = (sine(high) - sine(low)) / height;
+    covered += share * add_cells(rows_[static_cast<std::size_t>(i)], cell.west, cell.east, share, weights);
+  }
+  return covered >= 0.5;
+}
+
+PointWeights RowPoints::weights(const TargetPoints& targets, Regrid method) const {
+  require(method != Regrid::kConservative || targets.cells.size() == targets.latitude.size(),
+          "means over cells have cells");
+  PointWeights weights(0);
+  for (std::size_t p = 0; p < targets.latitude.size(); ++p) {
+    const double latitude = targets.latitude[p], longitude = targets.longitude[p];
+    const bool placed = !std::isnan(latitude) && !std::isnan(longitude);
+    const bool there =
+        !placed || (method == Regrid::kConservative ? add_mean(weights, targets.cells[p])
+                                                    : add_between(weights, latitude, longitude, method));
+    if (there) {
+      weights.end_target();
+    } else {
+      weights.end_beyond();
+    }
+  }
+  weights.finish();
+  return weights;
+}
+
+ScatteredPoints::ScatteredPoints(std::vector<double> latitudes, std::vector<double> longitudes,
+                                 std::int64_t columns)
+    : latitudes_(std::move(latitudes)), longitudes_(std::move(longitudes)), columns_(columns) {
+  require(latitudes_.size() == longitudes_.size(), "each point has a latitude and a longitude");
+}
+
+/// Those of the points that lie within some distance of the targets.
+class ScatteredPoints::Near {
+ public:
+  /// @param margin  in radii of the sphere.
+  Near(const ScatteredPoints& all, const std::vector<UnitVector>& targets, double margin)
+      : points_(select(all, targets, margin)), margin_(margin) {}
+
+  /// The `count` nearest points to a target, none where it is beyond the reach of all of them.
+  /// @returns  false where others may be nearer that have been left out.
+  bool find(const UnitVector& target, std::size_t count, std::vector<NearestPoints::Neighbour>& found) {
+    constexpr std::size_t kOwn = 8;  // neighbours of the nearest point, which itself is the first
+    const bool all = margin_ >= kWholeSphere;
+    points_.find(target, count, found);
+    if (found.empty()) return all;
+    const NearestPoints::Neighbour nearest = found.front();
+    points_.find(*nearest.at, kOwn + 1, around_);
+    const double reach = around_.back().chord;
+    if (!all && (nearest.chord + reach > margin_ || found.back().chord > margin_ || around_.size() <= kOwn ||
+                 found.size() < count))
+      return false;
+    if (nearest.chord > reach && around_.size() > 1) found.clear();
+    return true;
+  }
+
+  static constexpr double kWholeSphere = 2;
+
+ private:
+  static std::vector<NearestPoints::Point> select(const ScatteredPoints& all,
+                                                  const std::vector<UnitVector>& targets, double margin) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    UnitVector low = {kInfinity, kInfinity, kInfinity}, high = {-kInfinity, -kInfinity, -kInfinity};
+    for (const UnitVector& target : targets) {
+      for (std::size_t d = 0; d < 3; ++d) {
+        low[d] = std::min(low[d], target[d] - margin);
+        high[d] = std::max(high[d], target[d] + margin);
+      }
+    }
+    std::vector<NearestPoints::Point> points;
+    for (std::size_t i = 0; i < all.latitudes_.size(); ++i) {
+      const UnitVector at = unit_vector(all.latitudes_[i], all.longitudes_[i]);
+      bool within = true;  // false of NaN
+      for (std::size_t d = 0; d < 3; ++d) within = within && at[d] >= low[d] && at[d] <= high[d];
+      if (within) points.push_back({at, static_cast<std::int64_t>(i)});
+    }
+    return points;
+  }
+
+  NearestPoints points_;
+  double margin_;
+  std::vector<NearestPoints::Neighbour> around_;
+};
+
+PointWeights ScatteredPoints::weights(const TargetPoints& targets, Regrid method) const {
+  require(method == Regrid::kNearest || method == Regrid::kInverseDistance, "scattered points have no cells");
+  std::vector<UnitVector> places;
+  for (std::size_t p = 0; p < targets.latitude.size(); ++p) {
+    const UnitVector place = unit_vector(targets.latitude[p], targets.longitude[p]);
+    if (!std::isnan(place[0] + place[1])) places.push_back(place);
+  }
+  // Of points that cover the sphere the nearest are about half a step away.
+  const double step = std::sqrt(4 * std::numbers::pi / static_cast<double>(latitudes_.size() + 1));
+  const std::size_t count = method == Regrid::kNearest ? 1 : 4;
+  for (double margin = 5 * step;; margin *= 4) {
+    Near near(*this, places, margin);
+    PointWeights weights(columns_);
+    std::vector<NearestPoints::Neighbour> found;
+    std::size_t next = 0;
+    bool complete = true;
+    for (std::size_t p = 0; p < targets.latitude.size() && complete; ++p) {
+      found.clear();
+      if (!std::isnan(targets.latitude[p]) && !std::isnan(targets.longitude[p]))
+        complete = near.find(places[next++], count, found);
+      const auto angle = [](double chord) { return 2 * std::asin(std::min(0.5 * chord, 1.0)); };
+      constexpr double kSame = kSameDegrees * std::numbers::pi / 180;
+      if (!found.empty() && (count == 1 || angle(found[0].chord) < kSame)) found.resize(1);
+      for (const NearestPoints::Neighbour& one : found)
+        weights.add(one.number, found.size() == 1 ? 1 : 1 / angle(one.chord));
+      weights.end_target();
+    }
+    if (!complete) continue;
+    weights.finish();
+    return weights;
+  }
+}
+
+}  // namespace jigsaw::inline samples
