@@ -51,6 +51,13 @@ std::map<std::string, std::int64_t> chunks_in(const std::string& path, const Sha
   for (const FileVariable& variable : file.file().variables()) {
     const FieldAxes axes = file.axes(variable);
     if (!variable.numeric() || !axes.horizontal()) continue;
+    if (axes.cells >= 0) {
+      constexpr std::int64_t kFewest = std::int64_t{1} << 14;
+      const std::string& name = variable.dimensions[static_cast<std::size_t>(axes.cells)];
+      const std::int64_t points = variable.shape[axes.cells];
+      chunks[name.substr(name.rfind('/') + 1)] = std::min(points, std::max(points / pieces.count(), kFewest));
+      continue;
+    }
     const Shape extents =
         chunks_for({variable.shape[axes.latitude], variable.shape[axes.longitude]}, pieces, variable.bytes);
     for (const auto& [axis, extent] :
@@ -100,7 +107,10 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
   selection.member = data.member;
   selection.sources = sources;
   selection.regrid = {data.regrid.method, data.regrid.variables, {}, {}};
-  FileSet files(paths, selection, opener(Dimensions::kByName, data.external()));
+  const FileOpener open = opener(Dimensions::kByName, data.external());
+  // Lists of points have no grid of their own.
+  if (FileSet(paths, selection, open).regrid_of_list()) selection.regrid = data.regrid;
+  FileSet files(paths, selection, open);
   const Channels channels = make_channels(data, false);
   for (const Channel& channel : channels.targets) files.select(channel.field, true);
   const int ranks = options.ranks > 0 ? options.ranks : job.world.size();

@@ -33,9 +33,9 @@ double file_bytes(const OpenedRun& run, int leads) {
   for (std::size_t c = 0; c < channels.inputs.size(); ++c) {
     const Channel& channel = channels.inputs[c];
     const bool changes = channel.role == Role::kPrognostic || channel.role == Role::kDiagnostic;
-    if (changes && covers(input, c)) of_input.emplace(channel.field, channel.hours);
+    if (changes && covers(input, c)) of_input.emplace(channel.field, channel.offset);
     for (int r = 0; r < leads && channel.role == Role::kPrescribed && covers(input, c); ++r)
-      of_input.emplace(channel.field, channel.hours + r * config.data.lead_hours);
+      of_input.emplace(channel.field, channel.offset + r * config.data.lead_time);
   }
   const bool of_images = config.data.of_images();
   for (std::size_t c = 0; c < channels.targets.size(); ++c) {
@@ -44,7 +44,7 @@ double file_bytes(const OpenedRun& run, int leads) {
     const bool increment = !of_images && config.data.predict == Predict::kIncrement;
     if (of_images || (increment && channel.role == Role::kPrognostic)) of_target.emplace(channel.field, 0);
     for (int r = 1; r <= leads && !of_images; ++r)
-      of_target.emplace(channel.field, r * config.data.lead_hours);
+      of_target.emplace(channel.field, r * config.data.lead_time);
   }
   const auto points = [](const Box& box) {
     return static_cast<double>(box.extent.count(0, box.extent.rank() - 1));

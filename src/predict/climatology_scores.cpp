@@ -60,7 +60,7 @@ class ClimatologyPass {
   }
 
  private:
-  Time ahead(int lead) const { return static_cast<Time>(lead + 1) * data_.options().lead_hours * kHour; }
+  Time ahead(int lead) const { return static_cast<Time>(lead + 1) * data_.options().lead_time; }
 
   void open() {
     const Calendar calendar = data_.files().calendar();

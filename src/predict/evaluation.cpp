@@ -26,7 +26,7 @@ std::vector<DayAndHour> verification_times(const Dataset& data, int leads) {
   std::set<DayAndHour> times;
   for (const Time start : data.valid_windows()) {
     for (int lead = 1; lead <= leads; ++lead)
-      times.insert(day_and_hour(start + lead * data.options().lead_hours * kHour, data.files().calendar()));
+      times.insert(day_and_hour(start + lead * data.options().lead_time, data.files().calendar()));
   }
   return {times.begin(), times.end()};
 }
@@ -113,7 +113,7 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
   ScoreReport report;
   report.title = options.title;
   report.source = concat("jigsaw-train, ", model.description());
-  report.lead_hours = data.options().lead_hours;
+  report.lead_time = data.options().lead_time;
   report.of_months = data.options().time_step.month;
   report.forecasts = data.count(Split::kValid);
   report.scores = &scores;

@@ -170,7 +170,7 @@ void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options
   if (run_.world().rank() != 0) return;
   output_ = std::make_unique<OutputFile>(options.output, options.overwrite, "--output", data_.paths());
   ForecastContents contents{
-      starts_,          data_.options().lead_hours, steps_, {}, options.split_levels, options.attributes,
+      starts_,          data_.options().lead_time, steps_, {}, options.split_levels, options.attributes,
       placed_.members()};
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
   for (const int channel : channels_)

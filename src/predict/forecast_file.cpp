@@ -86,13 +86,20 @@ FieldDescription described(FileSet& files, const Field& field, bool split_levels
 
 }  // namespace
 
-void add_lead_attributes(NetcdfOutput& file, int variable, bool of_months) {
-  if (of_months) {  // of which CF has no unit: they differ in length
+LeadUnit lead_unit(Time lead_time, bool of_months) {
+  constexpr Time kMinute = 60;
+  if (of_months) return {"months", kMonth};
+  if (lead_time % kHour == 0) return {"hours", kHour};
+  return lead_time % kMinute == 0 ? LeadUnit{"minutes", kMinute} : LeadUnit{"seconds", 1};
+}
+
+void add_lead_attributes(NetcdfOutput& file, int variable, const LeadUnit& unit) {
+  if (unit.seconds == kMonth) {  // of which CF has no unit: they differ in length
     file.add_text(variable, "units", "1");
     file.add_text(variable, "long_name", "months since the start of the forecast");
     return;
   }
-  file.add_text(variable, "units", "hours");
+  file.add_text(variable, "units", unit.name);
   file.add_text(variable, "standard_name", "forecast_period");
   file.add_text(variable, "long_name", "time since the start of the forecast");
 }
@@ -117,7 +124,8 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
 
 /// A month is written as its middle.
 ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Calendar calendar) const {
-  const bool hours = std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
+  const bool hours = contents.lead_time % kHour == 0 &&
+                     std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
   const auto written = [&](Time time) {
     return static_cast<double>(months_ ? middle_of_month(time, calendar) : time);
   };
@@ -126,7 +134,7 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Cal
   for (const Time start : contents.starts) {
     times.starts.push_back(written(start) / unit);
     for (int lead = 1; lead <= contents.steps; ++lead) {
-      times.valid.push_back(written(start + lead * contents.lead_hours * kHour) / unit);
+      times.valid.push_back(written(start + lead * contents.lead_time) / unit);
     }
   }
   return times;
@@ -150,7 +158,7 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
   auxiliary_.emplace_back("valid_time");
   lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
-  add_lead_attributes(file_, lead_variable_, months_);
+  add_lead_attributes(file_, lead_variable_, lead_unit(contents.lead_time, months_));
 }
 
 /// Those that the model makes.
@@ -327,8 +335,9 @@ void ForecastFile::write_coordinates(const ForecastContents& contents, const Tim
   file_.write(time_variable_, times.starts);
   file_.write(valid_variable_, times.valid);
   std::vector<int> leads;
-  const int unit = months_ ? static_cast<int>(kMonth / kHour) : 1;
-  for (int lead = 1; lead <= contents.steps; ++lead) leads.push_back(lead * contents.lead_hours / unit);
+  const Time unit = lead_unit(contents.lead_time, months_).seconds;
+  for (int lead = 1; lead <= contents.steps; ++lead)
+    leads.push_back(static_cast<int>(lead * contents.lead_time / unit));
   file_.write(lead_variable_, leads);
   if (members_ >= 0) {
     std::vector<int> numbers(static_cast<std::size_t>(contents.members));

@@ -11,13 +11,20 @@
 
 namespace jigsaw::inline predict {
 
-/// What a variable of leads is, in hours, or in months.
-void add_lead_attributes(NetcdfOutput& file, int variable, bool of_months);
+/// What leads are counted in: months, or the largest of hours, minutes and seconds of which each is a whole
+/// number.
+struct LeadUnit {
+  const char* name;
+  Time seconds;  ///< of months those of kMonth
+};
+LeadUnit lead_unit(Time lead_time, bool of_months);
+/// What a variable of leads is.
+void add_lead_attributes(NetcdfOutput& file, int variable, const LeadUnit& unit);
 
 /// What a file of forecasts holds.
 struct ForecastContents {
-  std::vector<Time> starts;  ///< ascending
-  int lead_hours = 6;        ///< from each lead to the next
+  std::vector<Time> starts;    ///< ascending
+  Time lead_time = 6 * kHour;  ///< from each lead to the next
   int steps = 1;
   std::vector<Field> fields;
   /// Each level is a variable of its own, t_850: for programs that take four dimensions at most.

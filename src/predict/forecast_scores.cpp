@@ -89,7 +89,7 @@ const Array& ForecastScores::climate_at(const Context& context, const DayAndHour
 /// Of the times that a lead of the batch's samples is of; undefined where there is none.
 Array ForecastScores::climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch) {
   if (climatology_ == nullptr || box.empty()) return {};
-  const Time ahead = (lead + 1) * data_.options().lead_hours * kHour;
+  const Time ahead = (lead + 1) * data_.options().lead_time;
   const std::int64_t size = box.extent.count(1, box.extent.rank());
   Array climate(rank.context, box.extent, DType::kFloat32, Purpose::kWorkspace);
   for (std::int64_t b = 0; b < box.extent[0]; ++b) {

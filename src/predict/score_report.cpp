@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "files/netcdf_output.h"
 #include "predict/forecast_file.h"
+#include "samples/data_forms.h"
 
 namespace jigsaw::inline predict {
 
@@ -44,9 +45,10 @@ std::span<const Measure> measures_of(const ForecastScores& scores) {
   return std::span(kMeasures).first(scores.members() > 1 ? kMeasures.size() : kOfOne);
 }
 
-std::vector<int> leads_of(const ScoreReport& report) {
-  std::vector<int> leads;
-  for (int lead = 1; lead <= report.scores->leads(); ++lead) leads.push_back(lead * report.lead_hours);
+Json leads_of(const ScoreReport& report) {
+  Json leads = Json::array();
+  for (int lead = 1; lead <= report.scores->leads(); ++lead)
+    leads.push_back(hours_json(lead * report.lead_time));
   return leads;
 }
 
@@ -100,7 +102,7 @@ std::vector<std::string> table_of(const ScoreReport& report) {
     lines.push_back(titles);
     for (std::size_t region = 0; region < scores.regions().size(); ++region) {
       for (int lead = 0; lead < scores.leads(); ++lead) {
-        const std::string hours = lead_text((lead + 1) * report.lead_hours, report.of_months);
+        const std::string hours = lead_text((lead + 1) * report.lead_time, report.of_months);
         std::string line = concat("  ", padded(scores.regions()[region].name, width), "  ",
                                   std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
         const ForecastScore score = scores.score(lead, variable, region);
@@ -179,10 +181,12 @@ class ScoreFile {
   }
 
   void define_axes() {
-    std::vector<int> leads = leads_of(report_);
-    for (int& lead : leads) lead /= report_.of_months ? static_cast<int>(kMonth / kHour) : 1;
+    const LeadUnit unit = lead_unit(report_.lead_time, report_.of_months);
+    std::vector<int> leads;
+    for (int lead = 1; lead <= scores_.leads(); ++lead)
+      leads.push_back(static_cast<int>(lead * report_.lead_time / unit.seconds));
     lead_ = add_axis("lead_time", leads);
-    add_lead_attributes(file_, integers_.back().first, report_.of_months);
+    add_lead_attributes(file_, integers_.back().first, unit);
     std::vector<int> numbers(scores_.regions().size());
     std::iota(numbers.begin(), numbers.end(), 0);
     region_ = add_axis("region", numbers);

@@ -10,8 +10,8 @@ namespace jigsaw::inline predict {
 /// Scores of forecasts with what they are of, for people and programs.
 struct ScoreReport {
   std::string title, source;
-  int lead_hours = 6;      ///< from each lead to the next
-  bool of_months = false;  ///< whether people are told months
+  Time lead_time = 6 * kHour;  ///< from each lead to the next
+  bool of_months = false;      ///< whether people are told months
   std::int64_t forecasts = 0;
   std::vector<std::string> periods;
   std::vector<std::string> variables, units;  ///< per target channel

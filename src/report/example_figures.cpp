@@ -116,7 +116,7 @@ void add_planes(const RunRecord& run, const std::string& suffix, Figures& figure
           svg_of_map(grid, values, colouring, concat(plane.name, ", ", what), plane.units, kWidth));
     };
     if (!plane.input.empty()) add(plane.input, colours, "input");
-    add(plane.predicted, colours, examples.lead_hours > 0 ? "forecast" : "prediction");
+    add(plane.predicted, colours, examples.lead_time > 0 ? "forecast" : "prediction");
     add(plane.truth, colours, "truth");
     add(error, colouring_of_difference(error), "difference");
     figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),

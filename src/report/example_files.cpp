@@ -10,6 +10,7 @@
 #include "files/variable_file.h"
 #include "report/examples.h"
 #include "report/run_record.h"
+#include "samples/data_forms.h"
 
 namespace jigsaw::inline report {
 
@@ -41,7 +42,7 @@ const std::array<Kind, 3> kKinds = {{{"", "as predicted", &ExamplePlane::predict
 Json json_of(const Examples& examples) {
   Json json = {{"format", kFormat},
                {"step", examples.step},
-               {"lead_hours", examples.lead_hours},
+               {"lead_hours", hours_json(examples.lead_time)},
                {"start", examples.start},
                {"of", examples.of},
                {"classes", examples.classes},
@@ -98,7 +99,7 @@ void write_planes(const Examples& examples, const std::string& path) {
 Examples parsed(const Json& json) {
   Examples examples;
   examples.step = json.at("step").get<std::int64_t>();
-  examples.lead_hours = json.at("lead_hours").get<int>();
+  examples.lead_time = from_hours(json.at("lead_hours").get<double>());
   examples.start = json.at("start").get<std::int64_t>();
   examples.of = json.value("of", "");
   examples.classes = json.at("classes").get<int>();

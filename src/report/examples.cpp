@@ -78,7 +78,7 @@ ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
   classes_ = data.classes;
   examples_.grid = plane_of(run.data().grid());
   examples_.classes = classes_;
-  examples_.lead_hours = of_images_ ? 0 : data.lead_hours;
+  examples_.lead_time = of_images_ ? 0 : data.lead_time;
   if (run.data().grid().axes.size() == 3) {
     // The middle of what is scored: a crop that is larger than the validation part reaches beyond it.
     const ImageTile& tile = dynamic_cast<const ImageData&>(run.data()).tiles().at(0);
@@ -296,8 +296,8 @@ void ExampleCollector::add(std::int64_t batch, int lead, const ShardedTensor& pr
     examples_.start = truth.times.front();
     const std::string start = files.text_of(examples_.start);
     examples_.of =
-        examples_.lead_hours > 0
-            ? concat("the forecast of ", lead_text(examples_.lead_hours, files.of_months()), " from ", start)
+        examples_.lead_time > 0
+            ? concat("the forecast of ", lead_text(examples_.lead_time, files.of_months()), " from ", start)
             : start;
   }
   if (classes_ > 0) {

@@ -97,9 +97,9 @@ Json scores_of_netcdf(const std::string& path) {
   if (leads == nullptr || regions == nullptr)
     throw DataError(concat(path, " was not written by evaluate: it has no lead_time and region"));
   std::vector<double> hours = file->read_all(*leads);
-  const bool of_months = leads->text("units") == "1";
-  constexpr auto hours_of_month = static_cast<double>(kMonth) / static_cast<double>(kHour);
-  for (double& lead : hours) lead *= of_months ? hours_of_month : 1;
+  const std::string units = leads->text("units");
+  const Time unit = units == "1" ? kMonth : units == "minutes" ? 60 : units == "seconds" ? 1 : kHour;
+  for (double& lead : hours) lead *= in_hours(unit);
   Json json = {{"lead_hours", hours}, {"scores", Json::object()}, {"spectra", Json::object()}};
   for (const FileVariable& variable : file->variables()) {
     const auto values = [&] {

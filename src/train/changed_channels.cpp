@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "samples/data_forms.h"
 #include "train/scores.h"
 
 namespace jigsaw::inline train {
@@ -82,12 +83,17 @@ std::string changes_of_inputs(std::vector<std::string> before, const std::vector
   return changes_of("input channel", before, now);
 }
 
-template <typename Value>
-std::string change_of_key(const Json& before, const char* key, const Value& now) {
-  const Json was = value_at(before, key), is = now;
+std::string change_of_key(const Json& before, const char* key, const Json& is) {
+  const Json was = value_at(before, key);
   if (was.is_null() || was == is) return "";
   return concat("data.", key, " was ", was.dump(-1, ' ', false, Json::error_handler_t::replace),
                 " there and is ", is.dump(), " here");
+}
+
+Json durations_json(const std::vector<Time>& times) {
+  Json json = Json::array();
+  for (const Time time : times) json.push_back(duration_json(time));
+  return json;
 }
 
 }  // namespace
@@ -111,8 +117,8 @@ std::string changed_channels(const Json& extra, const Channels& now, const DataO
   }
   if (!options.of_images()) {
     const Json keys = value_at(value_at(extra, "configuration"), "data");
-    parts.push_back(change_of_key(keys, "input_hours", options.input_hours));
-    parts.push_back(change_of_key(keys, "lead_hours", options.lead_hours));
+    parts.push_back(change_of_key(keys, "input_hours", durations_json(options.input_times)));
+    parts.push_back(change_of_key(keys, "lead_hours", duration_json(options.lead_time)));
   }
   std::erase(parts, "");
   return join(parts, "; ");

@@ -122,7 +122,7 @@ void report_periods(const Dataset& data, DataReport& report) {
     times = common_times(times, data.files().times(field));
   // Nothing is prescribed before the first window's time 0.
   std::vector<Time> needed = times;
-  const Time before = std::ranges::min(options.input_hours) * kHour;
+  const Time before = std::ranges::min(options.input_times);
   std::erase_if(needed, [&](Time time) { return time + before < times.front(); });
   const auto prescribed = prescribed_at(data, needed);
   std::vector<std::string> said;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "samples/data_forms.h"
 #include "train/first_fields.h"
 #include "train/first_periods.h"
 #include "train/first_sections.h"
@@ -111,14 +112,14 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   const Shape space = files.grid().shape();
   const std::vector<Time>& times = fields.changing.times;
   const Calendar calendar = files.calendar();
-  const auto [input_hours, lead, hours, even, train, valid] =
+  const auto [input_times, lead, step, even, train, valid] =
       first_periods(times, concat(first.name, " in ", where), calendar, notices);
 
   const NamedVariables predicted = named(fields.changing.predicted),
                        prescribed = named(fields.changing.prescribed);
   std::vector<std::string> forcings;
   if (has_places(files, notices)) forcings = {"latitude", "longitude"};
-  if (hours < 24) forcings.emplace_back("time_of_day");
+  if (step < kDay) forcings.emplace_back("time_of_day");
   if (times.back() - times.front() > 60 * kDay) forcings.emplace_back("day_of_year");
 
   Section data;
@@ -165,10 +166,13 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   }
   const bool months = files.of_months();
   if (months) data.add("time_step", quoted("month"), "a state stands for its month, which counts 720 hours");
-  data.add("input_hours", concat("[", join(input_hours, ", "), "]"),
+  data.add("input_hours", durations_text(input_times),
            concat("hours that the model sees; the files have a field ", even ? "" : "mostly ", "every ",
-                  months ? "month" : concat(hours, " h")));
-  data.add("lead_hours", concat(lead), months ? "a month ahead" : "hours ahead that it predicts");
+                  months ? "month" : duration_text(step)));
+  data.add("lead_hours", duration_json(lead).dump(),
+           months              ? "a month ahead"
+           : lead % kHour == 0 ? "hours ahead that it predicts"
+                               : "how far ahead it predicts");
   data.add("predict", quoted("increment"), "the change since hour 0; or \"state\"");
   const std::string held =
       months ? "the files hold the months of " + period_text({times.front(), times.back()}, files)
@@ -176,8 +180,11 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                       format_time(times.back(), calendar));
   data.add("train", period_text(train, files), held);
   data.add("valid", period_text(valid, files), "begins where no window of training reaches");
-  const std::string title = concat(months ? "Monthly" : concat(lead, "-hour"), " forecasts on a grid of ",
-                                   space, " points from ", counted(std::ssize(paths), "file"), ".");
+  const std::string title =
+      concat(months              ? "Monthly"
+             : lead % kHour == 0 ? concat(lead / kHour, "-hour")
+                                 : duration_text(lead),
+             " forecasts on a grid of ", space, " points from ", counted(std::ssize(paths), "file"), ".");
   return {whole_text(options, title, data, space, globe_keys(files.grid()),
                      predicted.fields + prescribed.fields, R"({"type": "mse", "area_weighted": true})"),
           std::move(notices)};

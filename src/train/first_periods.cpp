@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "samples/data_forms.h"
 #include "samples/windows.h"
 #include "train/data_report.h"
 
@@ -40,15 +41,13 @@ TimeSteps steps_of(const std::vector<Time>& times) {
   return steps;
 }
 
-/// Leads in hours, the likeliest first: 6 h where the usual step allows that, that step, other steps.
+/// The likeliest first: 6 h where the usual step is some hours and allows that, that step, other steps.
 std::vector<Time> likely_leads(const TimeSteps& steps, Time usual) {
   constexpr std::size_t kMost = 16;
   std::vector<Time> leads;
-  if (6 * kHour % usual == 0) leads.push_back(6);
+  if (usual >= kHour && 6 * kHour % usual == 0) leads.push_back(6 * kHour);
   const auto add = [&](Time step) {
-    const Time hours = step / kHour;
-    if (step % kHour == 0 && leads.size() < kMost && std::ranges::find(leads, hours) == leads.end())
-      leads.push_back(hours);
+    if (leads.size() < kMost && std::ranges::find(leads, step) == leads.end()) leads.push_back(step);
   };
   add(usual);
   for (const Time step : steps.all) add(step);
@@ -73,11 +72,11 @@ std::optional<std::pair<Period, Period>> split_periods(const std::vector<Time>& 
 }
 
 /// As training finds them.
-std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<int>& input_hours,
-                             Time lead_hours, Calendar calendar) {
+std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<Time>& input_times,
+                             Time lead_time, Calendar calendar) {
   WindowRule rule;
-  rule.input_hours = input_hours;
-  rule.lead_hours = static_cast<int>(lead_hours);
+  rule.input_times = input_times;
+  rule.lead_time = lead_time;
   try {
     return find_windows(times, times, rule, {{times.front(), times.back()}}, "data.train", calendar);
   } catch (const DataError&) {
@@ -87,10 +86,6 @@ std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<i
 
 [[noreturn]] void refuse_times(const std::vector<Time>& times, const TimeSteps& steps,
                                const std::string& what, Calendar calendar) {
-  if (steps.even() && steps.least % kHour != 0) {
-    throw DataError(concat(what, " has a value every ", steps.least,
-                           " seconds; a configuration counts leads in whole hours"));
-  }
   if (steps.even()) {
     throw DataError(concat("the files hold ", counted(std::ssize(times), "time"),
                            times.empty() ? std::string()
@@ -106,6 +101,12 @@ std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<i
 
 }  // namespace
 
+std::string durations_text(const std::vector<Time>& times) {
+  std::vector<std::string> texts;
+  for (const Time time : times) texts.push_back(duration_json(time).dump());
+  return concat("[", join(texts, ", "), "]");
+}
+
 FirstPeriods first_periods(const std::vector<Time>& times, const std::string& what, Calendar calendar,
                            std::vector<std::string>& notices) {
   const TimeSteps steps = steps_of(times);
@@ -115,24 +116,22 @@ FirstPeriods first_periods(const std::vector<Time>& times, const std::string& wh
   std::size_t most = 0;
   // Two states are the input where at least half of the times then begin a sample, else one.
   for (const bool two : {true, false}) {
-    for (const Time hours : likely_leads(steps, usual)) {
-      const int lead = static_cast<int>(hours);
-      const std::vector<int> input_hours = two ? std::vector{-lead, 0} : std::vector{0};
-      const std::vector<Time> windows = windows_of(times, input_hours, hours, calendar);
+    for (const Time lead : likely_leads(steps, usual)) {
+      const std::vector<Time> input_times = two ? std::vector<Time>{-lead, 0} : std::vector<Time>{0};
+      const std::vector<Time> windows = windows_of(times, input_times, lead, calendar);
       if (windows.size() <= most || 2 * most >= times.size()) continue;
-      const auto periods =
-          split_periods(times, windows, hours * kHour, (hours - input_hours.front()) * kHour);
+      const auto periods = split_periods(times, windows, lead, lead - input_times.front());
       if (!periods) continue;
       most = windows.size();
-      const double step_hours = static_cast<double>(usual) / static_cast<double>(kHour);
-      best = FirstPeriods{input_hours, lead, step_hours, steps.even(), periods->first, periods->second};
+      best = FirstPeriods{input_times, lead, usual, steps.even(), periods->first, periods->second};
     }
   }
   if (!best) refuse_times(times, steps, what, calendar);
   if (!steps.even()) {
-    notices.push_back(concat("the times of ", what, " are ", steps.text(), " apart, not evenly spaced: ",
-                             most, " of ", times.size(), " begin a sample with data.input_hours [",
-                             join(best->input_hours, ", "), "] and data.lead_hours ", best->lead_hours));
+    notices.push_back(concat("the times of ", what, " are ", steps.text(),
+                             " apart, not evenly spaced: ", most, " of ", times.size(),
+                             " begin a sample with data.input_hours ", durations_text(best->input_times),
+                             " and data.lead_hours ", duration_json(best->lead_time).dump()));
   }
   return *best;
 }

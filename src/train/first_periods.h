@@ -8,11 +8,11 @@ namespace jigsaw::inline train {
 
 /// The windows of a first configuration, and the periods of training and validation, which both hold some.
 struct FirstPeriods {
-  std::vector<int> input_hours;
-  int lead_hours = 0;
-  double step_hours = 0;  ///< the usual one between times
-  bool even = true;       ///< and the only one
-  Period train, valid;    ///< so far apart that no window reaches into both
+  std::vector<Time> input_times;  ///< from time 0
+  Time lead_time = 0;
+  Time step = 0;        ///< the usual one between times
+  bool even = true;     ///< and the only one
+  Period train, valid;  ///< so far apart that no window reaches into both
 };
 
 /// @param times    that all fields have, ascending.
@@ -21,5 +21,8 @@ struct FirstPeriods {
 /// @throws DataError  where no windows, or those of one period alone, can be made of them.
 FirstPeriods first_periods(const std::vector<Time>& times, const std::string& what, Calendar calendar,
                            std::vector<std::string>& notices);
+
+/// As a configuration has them: [-6, 0], ["-5 min", 0].
+std::string durations_text(const std::vector<Time>& times);
 
 }  // namespace jigsaw::inline train

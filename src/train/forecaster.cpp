@@ -16,9 +16,9 @@ constexpr Time kMinute = kHour / 60;
 constexpr int kMostNoisyLeads = (1 << 16) - 1;  // of RandomPosition::rollout
 
 /// Number of the channel of this field at this hour, or -1.
-std::int64_t find_channel(const std::vector<Channel>& channels, const Field& field, int hours) {
+std::int64_t find_channel(const std::vector<Channel>& channels, const Field& field, Time offset) {
   const auto found = std::find_if(channels.begin(), channels.end(), [&](const Channel& channel) {
-    return channel.role == Role::kPrognostic && channel.field == field && channel.hours == hours;
+    return channel.role == Role::kPrognostic && channel.field == field && channel.offset == offset;
   });
   return found == channels.end() ? -1 : found - channels.begin();
 }
@@ -41,7 +41,7 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
       forced_(given_at_leads(channels, configuration.data.boundary_width > 0)),
       rollout_(rollout) {
   const Predict predict = predict_;
-  const int lead_hours = configuration.data.lead_hours;
+  const Time lead_time = configuration.data.lead_time;
   for (std::size_t t = 0; t < channels.targets.size(); ++t) {
     const auto target = static_cast<std::int64_t>(t);
     const bool accumulates = predict == Predict::kIncrement && channels.targets[t].role == Role::kPrognostic;
@@ -63,7 +63,7 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     const auto row = static_cast<std::int64_t>(i);
     if (input.role == Role::kStatic) old_to_new_.push_back({row, row, 1.0});
     if (input.role != Role::kPrognostic) continue;
-    if (input.hours == 0) {
+    if (input.offset == 0) {
       const FieldStatistics& field = statistics.of(input.field);
       const bool increment = predict == Predict::kIncrement;
       if (increment) old_to_new_.push_back({row, row, 1.0});
@@ -71,11 +71,12 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
                                     increment ? field.increment_deviation / field.deviation : 1.0});
       continue;
     }
-    const std::int64_t from = find_channel(channels.inputs, input.field, input.hours + lead_hours);
+    const std::int64_t from = find_channel(channels.inputs, input.field, input.offset + lead_time);
     if (from < 0) {
       throw ConfigError(concat(
           "a rollout of more than 1 step needs data.input_hours that follow each other by data.lead_hours, ",
-          lead_hours, ": the input at ", input.hours, " h is not known ", lead_hours, " h later"));
+          duration_text(lead_time), ": the input at ", duration_text(input.offset), " is not known ",
+          duration_text(lead_time), " later"));
     }
     old_to_new_.push_back({row, from, 1.0});
   }

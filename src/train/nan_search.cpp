@@ -77,7 +77,7 @@ struct Extreme {
       if (values[c] <= largest) continue;
       largest = values[c];
       name = concat(what, " ", channels[c].name,
-                    channels[c].hours != 0 ? concat(" (hour ", channels[c].hours, ")") : "");
+                    channels[c].offset != 0 ? concat(" (", duration_text(channels[c].offset), ")") : "");
     }
   }
 };

@@ -269,14 +269,14 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
                {"loss", last_validation_->loss},
                {"metrics", last_validation_->metrics(0)}};
   for (std::size_t lead = 1; lead < last_validation_->leads.size(); ++lead) {
-    line["leads"][std::to_string((static_cast<int>(lead) + 1) * config_.data.lead_hours)] =
+    line["leads"][concat(in_hours(static_cast<Time>(lead + 1) * config_.data.lead_time))] =
         last_validation_->metrics(lead);
   }
   line["validation_seconds"] = seconds;
   line["time"] = utc_stamp(true);
   write_metrics(line);
   ValidationTable options{{},
-                          config_.data.of_images() ? 0 : config_.data.lead_hours,
+                          config_.data.of_images() ? 0 : config_.data.lead_time,
                           config_.data.time_step.month,
                           log_.terminal()};
   for (const auto& [name, field] : run_.data().statistics().fields) options.units[name] = field.units;

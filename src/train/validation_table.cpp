@@ -74,7 +74,7 @@ class Table {
   }
 
   std::vector<std::string> lines() const {
-    std::vector<std::string> lines = {title(options_.lead_hours > 0)};
+    std::vector<std::string> lines = {title(options_.lead_time > 0)};
     if (rows_.size() <= kMostRows) {
       append(lines, rows_);
       return lines;
@@ -88,9 +88,9 @@ class Table {
     std::erase_if(sorted, [&](const Row& row) { return std::isnan(rank_of(row)); });
     std::ranges::stable_sort(sorted, {}, [&](const Row& row) { return rank_of(row); });
     const auto ends = static_cast<std::ptrdiff_t>(std::min(kEnds, sorted.size()));
-    lines.push_back(title(options_.lead_hours > 0, "worst"));
+    lines.push_back(title(options_.lead_time > 0, "worst"));
     append(lines, {sorted.begin(), sorted.begin() + ends});
-    lines.push_back(title(options_.lead_hours > 0, "best"));
+    lines.push_back(title(options_.lead_time > 0, "best"));
     append(lines, {sorted.end() - ends, sorted.end()});
     lines.push_back(concat("  all ", rows_.size(), " rows stand in metrics.jsonl"));
     return lines;
@@ -131,7 +131,7 @@ class Table {
 
   std::string title(bool leads, const std::string& rows = "variable") const {
     std::string line = "  " + padded(rows, width_);
-    line += leads ? "   lead" : options_.lead_hours > 0 ? "       " : "";
+    line += leads ? "   lead" : options_.lead_time > 0 ? "       " : "";
     line += formatted(" %10s %8s", measure_.title, "change");
     if (shows_references()) {
       if (has_persistence_) line += formatted(" %11s", "persistence");
@@ -177,10 +177,10 @@ class Table {
   void append(std::vector<std::string>& lines, const std::vector<Row>& rows) const {
     for (const Row& row : rows) {
       std::string line = "  " + padded(name_of(row), width_);
-      if (options_.lead_hours > 0)
+      if (options_.lead_time > 0)
         line += formatted(
             " %6s",
-            lead_text(static_cast<int>(row.lead + 1) * options_.lead_hours, options_.of_months).c_str());
+            lead_text(static_cast<Time>(row.lead + 1) * options_.lead_time, options_.of_months).c_str());
       if (std::isnan(row.value)) {
         lines.push_back(line + why_none(row));
         continue;

@@ -10,7 +10,7 @@ namespace jigsaw::inline train {
 
 struct ValidationTable {
   std::map<std::string, std::string> units = {};  ///< by variable; may lack some
-  int lead_hours = 0;                             ///< of one step; 0: samples are no forecasts
+  Time lead_time = 0;                             ///< of one step; 0: samples are no forecasts
   bool of_months = false;                         ///< whether leads are said in months
   Terminal terminal = {};                         ///< for its colours
 };

@@ -79,7 +79,7 @@ inline DataOptions fixture_options() {
   options.constants = {{"lsm", {}}};
   options.forcings = {ForcingKind::kLatitude, ForcingKind::kLongitude, ForcingKind::kTimeOfDay,
                       ForcingKind::kDayOfYear};
-  options.input_hours = {-6, 0};
+  options.input_times = {-6 * kHour, 0};
   options.train = {period("2020-02-27", "2020-02-28")};
   options.valid = {period("2020-02-29", "2020-02-29")};
   return options;

@@ -65,7 +65,7 @@ class ForecastFileTest : public ::testing::Test {
   }
 
   ForecastContents contents_{{at("2020-02-27T06:00"), at("2020-02-29")},
-                             6,
+                             6 * kHour,
                              3,
                              // Against the order of the file's levels.
                              {{"t", 500}, {"t2m", std::nullopt}, {"t", 850}},
@@ -132,6 +132,22 @@ TEST_F(ForecastFileTest, SaysWhatCfAsksFor) {
   EXPECT_EQ(storage, NC_CHUNKED);
   EXPECT_EQ(deflate, 1);
   EXPECT_EQ(chunks[0] * chunks[1], 1U);
+}
+
+TEST_F(ForecastFileTest, LeadsWithinAnHourAreMinutesOrSeconds) {
+  const auto expect = [&](Time lead, const std::string& units, const std::vector<double>& leads) {
+    contents_.lead_time = lead;
+    const std::string path = concat(folder_.path(), "/", lead, ".nc");
+    write(path);
+    const NetcdfReader file(path);
+    EXPECT_EQ(file.text("lead_time", "units"), units);
+    EXPECT_EQ(file.values("lead_time"), leads);
+    EXPECT_EQ(file.text("time", "units"), "seconds since 1970-01-01 00:00:00");
+    const auto first = static_cast<double>(at("2020-02-27T06:00"));
+    EXPECT_EQ(file.values("valid_time")[1], first + 2 * static_cast<double>(lead));
+  };
+  expect(300, "minutes", {5, 10, 15});
+  expect(90, "seconds", {90, 180, 270});
 }
 
 TEST_F(ForecastFileTest, SplitsLevelsIntoVariables) {
@@ -240,7 +256,7 @@ TEST(ForecastFile, KeepsBoundsAndTellsLevelsApart) {
     file.close();
   }
   FileSet files({input});
-  const ForecastContents contents{{0}, 6, 1, {{"t", 1000}, {"t", 500}, {"q", 850}}, false, {}};
+  const ForecastContents contents{{0}, 6 * kHour, 1, {{"t", 1000}, {"t", 500}, {"q", 850}}, false, {}};
   for (const Field& field : contents.fields) files.select(field, true);
   OutputFile output(path, false);
   ForecastFile(files, contents, output, 1).finish();
@@ -362,7 +378,7 @@ void write_projected(const std::string& path) {
 }
 
 void write_nothing_of(FileSet& files, const std::string& path) {
-  const ForecastContents contents{{0}, 6, 1, {{"t2m", {}}}, false, {}};
+  const ForecastContents contents{{0}, 6 * kHour, 1, {{"t2m", {}}}, false, {}};
   files.select(contents.fields[0], true);
   OutputFile output(path, false);
   ForecastFile(files, contents, output, 1).finish();

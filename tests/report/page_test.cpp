@@ -206,7 +206,7 @@ TEST(ReportPage, ShowsEveryVariableOfScoresOnManyLevels) {
 TEST(ReportPage, SpectraOfImagesAreOfWhatIsScored) {
   const WrittenRun run;
   Examples examples = WrittenRun::examples();
-  examples.lead_hours = 0;
+  examples.lead_time = 0;
   examples.grid.geographic = examples.grid.periodic = false;
   ExamplePlane& plane = examples.planes[0];
   plane.input = plane.truth;
@@ -365,7 +365,7 @@ TEST(ReportPage, MapsOfProjectedFieldsAreThoseOfFields) {
   EXPECT_NE(page.find("Error by row, beside its mean"), std::string::npos);
   EXPECT_NE(page.find("RMSE of the first lead by row over"), std::string::npos);
   EXPECT_EQ(page.find("by latitude"), std::string::npos);
-  examples.lead_hours = 0;
+  examples.lead_time = 0;
   EXPECT_EQ(examples.colours(), ColourMap::kSequential) << "a field of the same time";
   examples.targets.clear();
   EXPECT_EQ(examples.colours(), ColourMap::kGrey) << "an image";

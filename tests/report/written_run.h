@@ -84,7 +84,7 @@ struct WrittenRun {
   static Examples examples() {
     Examples examples;
     examples.step = 3;
-    examples.lead_hours = 6;
+    examples.lead_time = 6 * kHour;
     examples.grid = {true, true, {}, {}};
     for (int i = 0; i < 19; ++i) examples.grid.rows.push_back(90.0 - 10 * i);
     for (int i = 0; i < 36; ++i) examples.grid.columns.push_back(10.0 * i);

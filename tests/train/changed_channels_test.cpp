@@ -12,7 +12,7 @@ DataOptions options_of(const std::vector<std::string>& variables) {
   DataOptions options;
   options.variables.clear();
   for (const std::string& name : variables) options.variables.push_back({name});
-  options.input_hours = {-6, 0};
+  options.input_times = {-6 * kHour, 0};
   options.forcings = {ForcingKind::kLatitude};
   return options;
 }
@@ -23,8 +23,7 @@ Json extra_of(const DataOptions& options) {
   std::vector<std::string> names = channel_names(channels.inputs);
   for (const std::string& name : channel_names(channels.targets)) names.push_back(name);
   return {{"data", {{"channels", names}, {"inputs", channels.inputs.size()}}},
-          {"configuration",
-           {{"data", {{"input_hours", options.input_hours}, {"lead_hours", options.lead_hours}}}}}};
+          {"configuration", {{"data", {{"input_hours", {-6, 0}}, {"lead_hours", 6}}}}}};
 }
 
 std::string changed(const Json& extra, const DataOptions& now, std::int64_t noise = 0) {
@@ -46,8 +45,8 @@ TEST(ChangedChannels, AreNamedWhereOthersStandInTheirPlace) {
   forced.forcings = {ForcingKind::kLongitude};
   EXPECT_EQ(changed(before, forced), "input channel 4 was \"latitude\" there and is \"longitude\" here");
   DataOptions later = options_of({"t", "z"});
-  later.input_hours = {-12, 0};
-  later.lead_hours = 12;
+  later.input_times = {-12 * kHour, 0};
+  later.lead_time = 12 * kHour;
   EXPECT_EQ(
       changed(before, later),
       "data.input_hours was [-6,0] there and is [-12,0] here; data.lead_hours was 6 there and is 12 here");

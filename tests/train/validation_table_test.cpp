@@ -17,7 +17,7 @@ Json score(double rmse, double persistence) {
 
 ValidationTable forecasts() {
   ValidationTable options;
-  options.lead_hours = 6;
+  options.lead_time = 6 * kHour;
   options.units = {{"t2m", "K"}};
   return options;
 }

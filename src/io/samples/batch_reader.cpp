@@ -168,11 +168,11 @@ class BatchReader::Planes {
 };
 
 BatchReader::BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics,
-                         Predict predict, int lead_hours, const Rim& rim)
+                         Predict predict, Time lead_time, const Rim& rim)
     : files_(files),
       channels_(channels),
       predict_(predict),
-      lead_(lead_hours * kHour),
+      lead_(lead_time),
       rim_(rim),
       forced_(given_at_leads(channels, !rim.empty())),
       forcings_(files.grid(), files.calendar()) {
@@ -274,7 +274,7 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
   for (const int c : source.inputs) {
     if (!covers(piece, c)) continue;
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
-    const Time shift = channel.hours * kHour;
+    const Time shift = channel.offset;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const PlaneView x = source.role == Role::kStatic ? PlaneView(static_plane(source, plane))
                                                        : planes.at(request.moment(b) + shift, plane);
@@ -297,7 +297,7 @@ void BatchReader::fill_prescribed(const Source& source, const BatchRequest& requ
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     if (channel.mask || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const Moment start = request.moment(b) + channel.hours * kHour;
+      const Moment start = request.moment(b) + channel.offset;
       for (int lead = first; lead < end; ++lead) {
         const PlaneView x = planes.at(start + (lead + 1) * lead_, plane_of(piece));
         const auto normalised = [&source](std::size_t, double v) { return or_zero(source.normalised(v)); };
@@ -312,7 +312,7 @@ void BatchReader::keep_chunks(const BatchRequest& request) {
   // stand in two chunks. Processes that share chunks each decode some of the fields that all of them need.
   std::set<Time> states;
   for (const Channel& channel : channels_.inputs)
-    if (channel.role != Role::kForcing) states.insert(channel.hours * kHour);
+    if (channel.role != Role::kForcing) states.insert(channel.offset);
   for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) states.insert((lead + 1) * lead_);
   const auto count = std::max<std::int64_t>(2, std::ssize(states));
   const std::vector<FieldStorage> fields = files_.storage();
@@ -345,7 +345,7 @@ void BatchReader::want_next(const Source& source, const BatchRequest& request) {
   for (const int c : source.inputs) {
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     if (!goes_on || !covers(request.input, c)) continue;
-    if (channel.role == Role::kPrescribed) want(request.input, channel.hours * kHour + valid, given);
+    if (channel.role == Role::kPrescribed) want(request.input, channel.offset + valid, given);
     if (!is_predicted(c)) continue;
     for (const Box& box : boxes_for_rim(given, request.targets)) want(request.input, valid, box);
   }
@@ -455,7 +455,7 @@ void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& bat
 
 bool BatchReader::is_predicted(int input) const {
   const Channel& channel = channels_.inputs[static_cast<std::size_t>(input)];
-  return channel.role == Role::kPrognostic && channel.hours == 0;
+  return channel.role == Role::kPrognostic && channel.offset == 0;
 }
 
 void BatchReader::fill_targets(const Source& source, const BatchRequest& request, Planes& planes,
@@ -545,7 +545,7 @@ void BatchReader::fill_forcings(const BatchRequest& request, std::int64_t togeth
     PlaneView values;
     if (projected) values = std::span<const double>(place_plane(channel.forcing, plane));
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
+      const Time start = request.times[static_cast<std::size_t>(b)] + channel.offset;
       for (int r = request.starts() ? 0 : first + 1; r <= end; ++r) {
         if (!projected) {
           const std::span<double> filled = pool_.take<double>(plane.extent.count());

@@ -103,7 +103,7 @@ class BatchReader {
   /// @param statistics  have passed check_statistics(). @param files  have all fields selected.
   /// @param rim  points whose prognostic fields rollouts take from the files.
   BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics, Predict predict,
-              int lead_hours, const Rim& rim = {});
+              Time lead_time, const Rim& rim = {});
 
   /// Of leads that are read one after the other each state is read once, as far as it serves neighbouring
   /// leads: what the next lead takes, too, is kept until it is read.

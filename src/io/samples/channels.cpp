@@ -19,8 +19,8 @@ std::vector<Field> expand(const std::vector<VariableOptions>& variables) {
   return fields;
 }
 
-void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Role role, int hours) {
-  for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, hours, false, false});
+void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Role role, Time offset) {
+  for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, offset, false, false});
 }
 
 void set_values(std::vector<Channel>& channels, const DataOptions& options) {
@@ -42,13 +42,13 @@ void mark_vector_components(std::vector<Channel>& channels, const DataOptions& o
   }
 }
 
-void append_forcing(std::vector<Channel>& channels, Forcing forcing, int hours) {
-  channels.push_back({name(forcing), Role::kForcing, {}, forcing, hours, false, false});
+void append_forcing(std::vector<Channel>& channels, Forcing forcing, Time offset) {
+  channels.push_back({name(forcing), Role::kForcing, {}, forcing, offset, false, false});
 }
 
 /// Of what is known ahead: at time 0 and at the first target.
-std::vector<int> hours_given(const DataOptions& options) {
-  return options.of_same_time() ? std::vector{0} : std::vector{0, options.lead_hours};
+std::vector<Time> times_given(const DataOptions& options) {
+  return options.of_same_time() ? std::vector<Time>{0} : std::vector<Time>{0, options.lead_time};
 }
 
 void append_forcings(std::vector<Channel>& channels, const DataOptions& options, bool periodic) {
@@ -74,22 +74,22 @@ void append_forcings(std::vector<Channel>& channels, const DataOptions& options,
         append_forcing(channels, Forcing::kCosLongitude, 0);
         break;
       case ForcingKind::kCosZenithAngle:
-        for (const int hours : hours_given(options))
-          append_forcing(channels, Forcing::kCosZenithAngle, hours);
+        for (const Time offset : times_given(options))
+          append_forcing(channels, Forcing::kCosZenithAngle, offset);
         break;
       case ForcingKind::kInsolation:
-        for (const int hours : hours_given(options)) append_forcing(channels, Forcing::kInsolation, hours);
+        for (const Time offset : times_given(options)) append_forcing(channels, Forcing::kInsolation, offset);
         break;
       case ForcingKind::kLocalSolarTime:
-        for (const int hours : hours_given(options)) {
-          append_forcing(channels, Forcing::kSinLocalTime, hours);
-          append_forcing(channels, Forcing::kCosLocalTime, hours);
+        for (const Time offset : times_given(options)) {
+          append_forcing(channels, Forcing::kSinLocalTime, offset);
+          append_forcing(channels, Forcing::kCosLocalTime, offset);
         }
         break;
       case ForcingKind::kTimeOfDay:
-        for (const int hours : hours_given(options)) {
-          append_forcing(channels, Forcing::kSinTimeOfDay, hours);
-          append_forcing(channels, Forcing::kCosTimeOfDay, hours);
+        for (const Time offset : times_given(options)) {
+          append_forcing(channels, Forcing::kSinTimeOfDay, offset);
+          append_forcing(channels, Forcing::kCosTimeOfDay, offset);
         }
         break;
       case ForcingKind::kDayOfYear:
@@ -100,12 +100,12 @@ void append_forcings(std::vector<Channel>& channels, const DataOptions& options,
   }
 }
 
-/// For each field of these variables one channel, whatever hours it is an input of.
+/// For each field of these variables one channel, whatever times it is an input of.
 void append_masks(std::vector<Channel>& channels, const std::vector<std::string>& variables) {
   std::vector<Channel> masks;
   for (const std::string& variable : variables) {
     for (const Channel& channel : channels) {
-      if (channel.role == Role::kForcing || channel.field.variable != variable || channel.hours != 0)
+      if (channel.role == Role::kForcing || channel.field.variable != variable || channel.offset != 0)
         continue;
       masks.push_back({channel.name + "_mask", Role::kStatic, channel.field, {}, 0, true, false});
     }
@@ -131,13 +131,15 @@ Channels make_channels(const DataOptions& options, bool periodic) {
     }
   }
   Channels channels;
-  for (const int hours : options.input_hours) append(channels.inputs, prognostic, Role::kPrognostic, hours);
+  for (const Time offset : options.input_times)
+    append(channels.inputs, prognostic, Role::kPrognostic, offset);
   append(channels.inputs, constants, Role::kStatic, 0);
-  for (const int hours : hours_given(options)) append(channels.inputs, prescribed, Role::kPrescribed, hours);
+  for (const Time offset : times_given(options))
+    append(channels.inputs, prescribed, Role::kPrescribed, offset);
   append_forcings(channels.inputs, options, periodic);
   append_masks(channels.inputs, options.masks);
-  if (!options.of_same_time()) append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
-  append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_hours);
+  if (!options.of_same_time()) append(channels.targets, prognostic, Role::kPrognostic, options.lead_time);
+  append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_time);
   mark_vector_components(channels.inputs, options);
   set_values(channels.inputs, options);
   set_values(channels.targets, options);

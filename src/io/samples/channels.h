@@ -23,8 +23,8 @@ struct Channel {
   Role role = Role::kPrognostic;
   Field field;                           ///< unless it is a forcing
   Forcing forcing = Forcing::kLatitude;  ///< if it is one
-  /// Hours from time 0 to the time the values are of; 0 for static channels.
-  int hours = 0;
+  /// From time 0 to the time the values are of; 0 for static channels.
+  Time offset = 0;
   bool mask = false;  ///< 1 where the field is there at time 0, 0 where it is missing; its role is kStatic
   bool vector_component = false;  ///< eastward or northward: of the other sign beyond a pole
   Transform transform = {};       ///< of the values before they are normalised

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <map>
 
 #include "base/text.h"
 #include "config/config.h"
@@ -24,6 +26,42 @@ FormPtr<VariableOptions> variable_form() {
       [](const VariableOptions& variable) {
         return variable == VariableOptions{variable.name, {}} ? std::optional(variable.name) : std::nullopt;
       });
+}
+
+constexpr const char* kDuration = "a number of hours, or a text such as \"5 min\"";
+
+/// Hours, of which 0.25 are 15 minutes, or a number with a unit. Nothing for what is no whole number of
+/// seconds.
+std::optional<Time> duration_of(const Json& json) {
+  double value = 0, unit = static_cast<double>(kHour);
+  if (json.is_number()) {
+    value = json.get<double>();
+  } else if (json.is_string()) {
+    const auto& text = json.get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    std::string name(static_cast<const char*>(end), text.data() + text.size());
+    std::erase(name, ' ');
+    static const std::map<std::string, Time> kUnits = {
+        {"s", 1}, {"sec", 1}, {"min", 60}, {"h", kHour}, {"d", kDay}};
+    const auto known = kUnits.find(name);
+    if (known == kUnits.end()) return std::nullopt;
+    unit = static_cast<double>(known->second);
+  } else {
+    return std::nullopt;
+  }
+  const double seconds = value * unit;
+  constexpr double kMost = 1e12;
+  // 0.083333 hours are 5 minutes.
+  constexpr double kRounded = 0.01;
+  if (!(std::abs(seconds) < kMost) || std::abs(seconds - std::round(seconds)) > kRounded) return std::nullopt;
+  return std::llround(seconds);
+}
+
+Json duration_schema() {
+  return {{"anyOf",
+           {{{"type", "number"}},
+            {{"type", "string"}, {"pattern", R"(^-?[0-9.]+ *(s|sec|min|h|d)$)"}, {"examples", {"5 min"}}}}}};
 }
 
 FormPtr<DatePeriod> period_form() {
@@ -113,19 +151,39 @@ FormPtr<MemberChoice> form_for(TypeTag<MemberChoice>) {
   return custom<MemberChoice>({"a number, \"all\" or null", schema, read, write});
 }
 
+Json duration_json(Time time) {
+  return time % kHour == 0 ? Json(time / kHour) : Json(duration_text(time));
+}
+
+Json hours_json(Time time) {
+  return time % kHour == 0 ? Json(time / kHour) : Json(in_hours(time));
+}
+
+FormPtr<Time> duration_form(Time least, Time most) {
+  const auto read = [least, most](const Json& json, const Place& at) -> std::optional<Time> {
+    const std::optional<Time> time = duration_of(json);
+    if (time && (*time < least || *time > most))
+      at.error(concat("must be between ", duration_text(least), " and ", duration_text(most)));
+    return time;
+  };
+  return custom<Time>({kDuration, duration_schema(), read, duration_json});
+}
+
 FormPtr<TimeStep> form_for(TypeTag<TimeStep>) {
-  static constexpr int kMost = 87600;
   const auto read = [](const Json& json, const Place& at) -> std::optional<TimeStep> {
     if (json.is_string() && json.get_ref<const std::string&>() == "month") return TimeStep{.month = true};
-    if (!json.is_number_integer()) return std::nullopt;
-    const auto hours = json.get<std::int64_t>();
-    if (hours < 0 || hours > kMost) at.error(concat("must be between 0 and ", kMost, ", or \"month\""));
-    return TimeStep{.hours = static_cast<int>(hours)};
+    const std::optional<Time> time = duration_of(json);
+    if (!time) return std::nullopt;
+    if (*time < 0 || *time > kMostDuration)
+      at.error(concat("must be between 0 and ", duration_text(kMostDuration), ", or \"month\""));
+    return TimeStep{.every = *time};
   };
-  const auto write = [](const TimeStep& step) { return step.month ? Json("month") : Json(step.hours); };
-  const Json schema = {
-      {"anyOf", {{{"type", "integer"}, {"minimum", 0}, {"maximum", kMost}}, {{"const", "month"}}}}};
-  return custom<TimeStep>({"an integer or \"month\"", schema, read, write});
+  const auto write = [](const TimeStep& step) {
+    return step.month ? Json("month") : duration_json(step.every);
+  };
+  Json schema = duration_schema();
+  schema["anyOf"].push_back({{"const", "month"}});
+  return custom<TimeStep>({concat(kDuration, ", or \"month\""), schema, read, write});
 }
 
 FormPtr<std::vector<VariableOptions>> variables_form() {

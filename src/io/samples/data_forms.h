@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "config/form.h"
+#include "config/json.h"
 #include "samples/data_options.h"
 
 namespace jigsaw::inline samples {
@@ -11,6 +12,14 @@ namespace jigsaw::inline samples {
 
 /// A level as a number, or a pressure with its unit, which becomes a number of hPa.
 FormPtr<double> level_form();
+/// What durations may be at most, either way: 87600 h.
+inline constexpr Time kMostDuration = 3650 * kDay;
+/// Hours, or a text as "5 min".
+FormPtr<Time> duration_form(Time least, Time most);
+/// As a configuration has it: 6, "5 min".
+Json duration_json(Time time);
+/// In hours, whole ones as integers.
+Json hours_json(Time time);
 /// Variables by name, or as sections with levels.
 FormPtr<std::vector<VariableOptions>> variables_form();
 /// A pair of dates, or slices of images.

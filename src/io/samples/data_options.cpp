@@ -185,7 +185,8 @@ void declare_selection(Keys<DataOptions>& keys) {
   keys.add("time_step", &DataOptions::time_step)
       .counts_where(of_forecasts())
       .doc(
-          "Hours between the times that are used: those at multiples of it since 1970-01-01 00:00 of the "
+          "Hours between the times that are used, or \"15 min\": those at multiples of it since 1970-01-01 "
+          "00:00 of the "
           "files' calendar; 0: all that the files hold. Fields that data.forcing_times gives between "
           "their times keep all of them. \"month\": the files hold one state a month, whose time stands for "
           "that month; a month is 720 hours in data.lead_hours and data.input_hours then, whatever its "
@@ -217,30 +218,31 @@ void check_selection(const DataOptions& o, const Place& at) {
                       ", which is not among data.variables, data.static and data.forcing_variables"));
     }
   }
-  const int step = o.time_step.month ? static_cast<int>(kMonth / kHour) : o.time_step.hours;
+  const Time step = o.time_step.month ? kMonth : o.time_step.every;
   if (step == 0) return;
-  const std::string of = o.time_step.month
-                             ? concat(step, ", the hours of a month where data.time_step is \"month\"")
-                             : concat("data.time_step, ", step);
-  if (o.lead_hours % step != 0) at.error("lead_hours", "must be a multiple of " + of);
-  for (const int hours : o.input_hours)
-    if (hours % step != 0) at.error("input_hours", "must be multiples of " + of);
+  const std::string of =
+      o.time_step.month ? concat(kMonth / kHour, ", the hours of a month where data.time_step is \"month\"")
+                        : concat("data.time_step, ", duration_text(step));
+  if (o.lead_time % step != 0) at.error("lead_hours", "must be a multiple of " + of);
+  for (const Time offset : o.input_times)
+    if (offset % step != 0) at.error("input_hours", "must be multiples of " + of);
 }
 
 void declare_windows(Keys<DataOptions>& keys) {
-  keys.add("input_hours", &DataOptions::input_hours)
+  keys.add("input_hours", &DataOptions::input_times,
+           std::make_unique<ListForm<Time>>(duration_form(-kMostDuration, 0)))
       .counts_where(of_forecasts())
-      .doc("The times of the prognostic inputs in hours relative to time 0.")
-      .range(-87600, 0)
+      .doc("The times of the prognostic inputs in hours relative to time 0, or as \"-5 min\".")
       .must("hold 0, the time that the forecast starts from",
-            [](const auto& hours) { return std::find(hours.begin(), hours.end(), 0) != hours.end(); })
-      .must("name no hour twice", distinct<int>);
-  keys.add("lead_hours", &DataOptions::lead_hours)
+            [](const auto& times) { return std::find(times.begin(), times.end(), 0) != times.end(); })
+      .must("name no hour twice", distinct<Time>);
+  keys.add("lead_hours", &DataOptions::lead_time, duration_form(0, kMostDuration))
       .counts_where(of_forecasts())
       .doc(
-          "Hours from time 0 to the target, and from each target of a rollout to the next. 0: the targets, "
-          "data.diagnostic, are of the same time, and data.variables are inputs only, as for downscaling.")
-      .range(0, 87600);
+          "Hours from time 0 to the target, and from each target of a rollout to the next; or \"5 min\". 0: "
+          "the "
+          "targets, "
+          "data.diagnostic, are of the same time, and data.variables are inputs only, as for downscaling.");
   keys.choice("predict", &DataOptions::predict,
               {{"increment", Predict::kIncrement,
                 "The change from time 0 to the target, scaled by its own standard deviation; of denoise what "

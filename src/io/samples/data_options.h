@@ -70,7 +70,7 @@ enum class Overlap { kEqual, kFirst, kLast };
 
 /// Which times of the files are used.
 struct TimeStep {
-  int hours = 0;       ///< those at multiples of it; 0: all
+  Time every = 0;      ///< those at multiples of it; 0: all
   bool month = false;  ///< each stands for its month, as of month_of()
 
   bool operator==(const TimeStep&) const = default;
@@ -102,8 +102,8 @@ struct DataOptions {
   std::vector<VariableOptions> variables, diagnostic, constants, forcing_variables;
   std::vector<ForcingKind> forcings;
   std::optional<std::vector<std::string>> vector_components;  ///< variables; nothing for "auto"
-  std::vector<int> input_hours = {0};
-  int lead_hours = 6;
+  std::vector<Time> input_times = {0};                        ///< from time 0
+  Time lead_time = 6 * kHour;
   Predict predict = Predict::kIncrement;
   std::vector<DataPart> train, valid;
   RegionOptions region;
@@ -145,7 +145,7 @@ struct DataOptions {
   ValueRange range_of(const Field& field) const;
   bool of_images() const { return task != Task::kForecast; }
   /// Whether targets are of the time of the inputs, and hence no forecasts.
-  bool of_same_time() const { return !of_images() && lead_hours == 0; }
+  bool of_same_time() const { return !of_images() && lead_time == 0; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;
 };

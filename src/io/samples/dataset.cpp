@@ -8,6 +8,7 @@
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "config/config.h"
+#include "samples/data_forms.h"
 #include "samples/shared_files.h"
 #include "samples/windows.h"
 
@@ -42,16 +43,16 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
       std::vector<Channel> changing = channels_.targets;
       std::ranges::copy_if(channels_.inputs, std::back_inserter(changing),
                            [](const Channel& channel) { return channel.role != Role::kStatic; });
-      spared = spared_statistics(pass, changing, options.lead_hours, known);
+      spared = spared_statistics(pass, changing, options.lead_time, known);
       if (known != nullptr) spared.fields.insert(known->fields.begin(), known->fields.end());
       known = &spared;  // what does not change is one state of each field
     }
     return compute_statistics(*files_, channels_, files_->periods(options.train, "data.train"),
-                              options.lead_hours, communicator, known, pass.progress);
+                              options.lead_time, communicator, known, pass.progress);
   };
   if (use.statistics) {
     const bool other_lead =
-        options.predict == Predict::kIncrement && use.statistics->lead_hours != options.lead_hours;
+        options.predict == Predict::kIncrement && use.statistics->lead_time != options.lead_time;
     statistics_ = compute(other_lead ? nullptr : &*use.statistics);
   } else if (file == nullptr) {
     statistics_ =
@@ -60,7 +61,7 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
   together(communicator, [&] {
     naming_statistics(use.statistics ? nullptr : file, [&] {
-      check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
+      check_statistics(statistics_, channels_, *files_, options.predict, options.lead_time);
     });
   });
 }
@@ -139,7 +140,7 @@ Json Dataset::decides_statistics() const {
   Json decides = {{"fields", fields},
                   {"layout", layout_},
                   {"periods", periods},
-                  {"lead_hours", options_.lead_hours},
+                  {"lead_hours", hours_json(options_.lead_time)},
                   {"rows", grid().axes[0].coordinates},
                   {"columns", grid().axes[1].coordinates},
                   {"time_step", form_of<TimeStep>()->write(options_.time_step)},
@@ -229,7 +230,7 @@ void Dataset::find_all_windows(int rollout, const DataUse& use) {
     fields.push_back(channel.field);
   }
   const Calendar calendar = files_->calendar();
-  WindowRule rule{options_.input_hours, options_.lead_hours, rollout, has_prescribed(), rollout,
+  WindowRule rule{options_.input_times, options_.lead_time,  rollout, has_prescribed(), rollout,
                   why_not_prescribed(), fewest_times(fields)};
   if (use.train) {
     train_windows_ = of_each_member(find_windows(
@@ -251,7 +252,7 @@ std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std:
                                   int leads) const {
   const std::vector<Time> inputs = input_times();
   return find_windows(inputs, inputs,
-                      {options_.input_hours, options_.lead_hours, 0, has_prescribed(), leads,
+                      {options_.input_times, options_.lead_time, 0, has_prescribed(), leads,
                        why_not_prescribed(), fewest_times(fields_of(channels_.inputs, Role::kPrognostic))},
                       periods, key, files_->calendar());
 }
@@ -263,9 +264,9 @@ void Dataset::require_inputs(Time start, int leads) const {
     throw DataError(concat("a forecast from ", text(start), " needs ", field.name(), " at ", text(time), ": ",
                            why_not(field, time)));
   };
-  const Time lead = options_.lead_hours * kHour;
+  const Time lead = options_.lead_time;
   for (const Channel& channel : channels_.inputs) {
-    if (channel.role == Role::kPrognostic) check(channel.field, start + channel.hours * kHour);
+    if (channel.role == Role::kPrognostic) check(channel.field, start + channel.offset);
     const bool at_leads =
         channel.role == Role::kPrescribed || (channel.role == Role::kPrognostic && !rim_.empty());
     for (int k = 0; at_leads && k <= leads; ++k) check(channel.field, start + k * lead);

@@ -43,7 +43,7 @@ class Dataset : public SampleSource {
 
   /// A reader of its own for each thread, no longer than the data set lives.
   BatchReader make_reader() {
-    return {*files_, channels_, statistics_, options_.predict, options_.lead_hours, rim_};
+    return {*files_, channels_, statistics_, options_.predict, options_.lead_time, rim_};
   }
   std::int64_t count(Split split) const override { return std::ssize(windows(split)); }
   const std::vector<Time>& windows(Split split) const {

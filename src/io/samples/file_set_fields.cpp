@@ -314,8 +314,7 @@ void FileSet::refuse_level(const Field& field) {
 
 /// One state of a field has to fit into memory.
 void FileSet::check_memory(const Part& part) {
-  require_memory(part.axes.plane_of(part.variable->shape), part.variable->name,
-                 use(part.file).file().path());
+  require_memory(part.axes.plane_of(part.variable->shape), part.variable->name, use(part.file).file().path());
 }
 
 /// All times are of one calendar.
@@ -402,17 +401,16 @@ std::vector<Time> FileSet::times_in(int number, const std::string& name) {
 
 void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time, Time step) {
   const Time beside = (time % step + step) % step;
-  const auto hours = [](Time seconds) { return static_cast<double>(seconds) / static_cast<double>(kHour); };
-  throw DataError(concat("data.time_step ", hours(step), " takes times at multiples of ", hours(step),
-                         " h since 1970-01-01T00:00, and none of ", field.name(), ": those of ",
-                         use(part.file).file().path(), " lie beside, ", format_time(time, file_calendar()),
-                         " by ", hours(beside), " h; 0 takes all"));
+  throw DataError(concat("data.time_step ", duration_text(step),
+                         " takes times at multiples of it since 1970-01-01T00:00, and none of ", field.name(),
+                         ": those of ", use(part.file).file().path(), " lie beside, ",
+                         format_time(time, file_calendar()), " by ", duration_text(beside), "; 0 takes all"));
 }
 
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
   const std::vector<Part>& parts = series.parts;
-  const Time step = series.between == Between::kNothing ? selection_.time_step.hours * kHour : 0;
+  const Time step = series.between == Between::kNothing ? selection_.time_step.every : 0;
   TimeDimensions key{step > 0, {}};
   for (const Part& part : parts) {
     const DataFile& file = use(part.file);

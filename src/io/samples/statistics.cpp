@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/json.h"
+#include "samples/data_forms.h"
 #include "samples/shared_work.h"
 #include "samples/units.h"
 
@@ -197,7 +198,7 @@ const FieldStatistics& Statistics::of(const Field& field) const {
 }
 
 std::string Statistics::to_text() const {
-  Json json = {{"lead_hours", lead_hours}, {"fields", Json::object()}};
+  Json json = {{"lead_hours", hours_json(lead_time)}, {"fields", Json::object()}};
   for (const auto& [name, field] : fields) {
     json["fields"][name] = {{"units", field.units},
                             {"mean", field.mean},
@@ -221,7 +222,7 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
   }
   Statistics statistics;
   const double lead = number_of(json, "lead_hours", source);
-  statistics.lead_hours = lead >= 0 && lead <= 87600 ? static_cast<int>(lead) : 0;
+  statistics.lead_time = lead >= 0 && lead <= 87600 ? from_hours(lead) : 0;
   for (const auto& [name, field] : json["fields"].items()) {
     const std::string where = concat("the field ", name, " of ", source);
     if (!field.is_object()) throw DataError(concat(where, " must be an object"));
@@ -264,9 +265,9 @@ SeenValues seen_values(const RunningMoments& values, double points) {
   return seen;
 }
 
-Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hours) {
+Statistics neutral_statistics(const std::vector<Channel>& channels, Time lead_time) {
   Statistics statistics;
-  statistics.lead_hours = lead_hours;
+  statistics.lead_time = lead_time;
   for (const Channel& channel : channels) {
     if (channel.role == Role::kForcing || channel.mask) continue;  // these are not normalised
     statistics.fields[channel.field.name()] = {"", 0, 1, 1, channel.transform.name()};
@@ -275,10 +276,10 @@ Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hou
 }
 
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
-                              int lead_hours, Communicator& communicator, const Statistics* known,
+                              Time lead_time, Communicator& communicator, const Statistics* known,
                               const std::function<void(double)>& progress) {
   Statistics statistics;
-  statistics.lead_hours = lead_hours;
+  statistics.lead_time = lead_time;
   const auto take_known = [&](const Channel& channel) {
     const std::string name = channel.field.name();
     if (known != nullptr && known->fields.contains(name)) {
@@ -310,7 +311,7 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
       if (progress) progress((before + part * size) / fields);
     };
     const std::vector<StateMoments> moments =
-        state_moments(files, together, periods, lead_hours * kHour, communicator, did);
+        state_moments(files, together, periods, lead_time, communicator, did);
     for (std::size_t c = 0; c < together.size(); ++c) {
       const Channel& channel = together[c];
       statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments[c]);
@@ -328,7 +329,7 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
 }
 
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
-                      Predict predict, int lead_hours) {
+                      Predict predict, Time lead_time) {
   const auto check = [&](const Channel& channel) {
     const FieldStatistics& found = statistics.of(channel.field);
     const std::string& units = files.units(channel.field);
@@ -356,14 +357,14 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
       throw DataError(concat(channel.name, " does not vary, so it cannot be normalised (mean ", found.mean,
                              ", deviation ", found.deviation, "); leave it out"));
     }
-    if (predict != Predict::kIncrement || channel.role != Role::kPrognostic || lead_hours == 0) return;
-    if (statistics.lead_hours != lead_hours) {
-      throw DataError(concat("the statistics are of increments over ", statistics.lead_hours,
-                             " h, and data.lead_hours is ", lead_hours));
+    if (predict != Predict::kIncrement || channel.role != Role::kPrognostic || lead_time == 0) return;
+    if (statistics.lead_time != lead_time) {
+      throw DataError(concat("the statistics are of increments over ", duration_text(statistics.lead_time),
+                             ", and data.lead_hours is ", duration_text(lead_time)));
     }
     if (!(found.increment_deviation > 1e-10 * found.deviation)) {
-      throw DataError(concat(channel.name, " does not change within ", lead_hours,
-                             " h, so its increment cannot be normalised; leave it out or predict the state"));
+      throw DataError(concat(channel.name, " does not change within ", duration_text(lead_time),
+                             ", so its increment cannot be normalised; leave it out or predict the state"));
     }
   };
   for (const Channel& channel : channels.targets) check(channel);

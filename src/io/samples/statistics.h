@@ -35,14 +35,14 @@ struct SeenValues {
 
 /// Statistics by the name of the field, "t_850".
 struct Statistics {
-  int lead_hours = 0;  ///< of the increments
+  Time lead_time = 0;  ///< of the increments
   std::map<std::string, FieldStatistics> fields;
   /// In the periods, of the fields that were read for it. Not among what to_text() tells, and nothing that
   /// decides whether statistics are equal.
   std::map<std::string, SeenValues> seen;
 
   bool operator==(const Statistics& other) const {
-    return lead_hours == other.lead_hours && fields == other.fields;
+    return lead_time == other.lead_time && fields == other.fields;
   }
   const FieldStatistics& of(const Field& field) const;
 
@@ -58,7 +58,7 @@ struct Statistics {
 SeenValues seen_values(const RunningMoments& values, double points);
 
 /// Statistics that leave the fields of these channels as they are: mean 0 and deviations 1.
-Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hours = 0);
+Statistics neutral_statistics(const std::vector<Channel>& channels, Time lead_time = 0);
 
 /// Statistics of the selected fields over valid points, of transformed values: of each state field at all its
 /// times in the periods; of the increments between times of one period; of static fields over their points.
@@ -67,13 +67,13 @@ Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hou
 /// @param known     those of the fields that it has are taken from it; may be null.
 /// @param progress  called now and then with the part of this rank's share that is done, if given.
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
-                              int lead_hours, Communicator& communicator, const Statistics* known = nullptr,
+                              Time lead_time, Communicator& communicator, const Statistics* known = nullptr,
                               const std::function<void(double)>& progress = {});
 
 /// @throws DataError  when a field of the channels is missing, has another unit in the files or another
 /// transform, or does not vary,
 ///                    so that it cannot be normalised; when increments are predicted over another lead time.
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
-                      Predict predict, int lead_hours);
+                      Predict predict, Time lead_time);
 
 }  // namespace jigsaw::inline samples

@@ -104,9 +104,9 @@ void naming_statistics(const std::string* file, const std::function<void()>& che
   }
 }
 
-Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Channel>& channels, int lead_hours,
+Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Channel>& channels, Time lead_time,
                              const Statistics* known) {
-  Statistics statistics = neutral_statistics(channels, lead_hours);
+  Statistics statistics = neutral_statistics(channels, lead_time);
   std::size_t unknown = 0;
   for (auto& [name, field] : statistics.fields) {
     if (known != nullptr && known->fields.contains(name)) {

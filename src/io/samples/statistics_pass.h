@@ -29,7 +29,7 @@ struct StatisticsPass {
 /// In place of a pass that is spared: statistics that are known, mean 0 and deviations 1 of other channels,
 /// whose number is told.
 /// @param known  may be null.
-Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Channel>& channels, int lead_hours,
+Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Channel>& channels, Time lead_time,
                              const Statistics* known);
 
 /// The statistics in a file, which rank 0 reads. Collective.

@@ -299,8 +299,22 @@ Time month_of(Time time, Calendar calendar) {
   return days_from_date({date.year, date.month, 16}, Calendar::k360Day) * kDay;
 }
 
-std::string lead_text(int hours, bool of_months) {
-  return of_months ? concat(hours * kHour / kMonth, " mo") : concat(hours, " h");
+std::string duration_text(Time seconds) {
+  if (seconds % kHour == 0) return concat(seconds / kHour, " h");
+  constexpr Time kMinute = 60;
+  return seconds % kMinute == 0 ? concat(seconds / kMinute, " min") : concat(seconds, " s");
+}
+
+std::string lead_text(Time lead, bool of_months) {
+  return of_months ? concat(lead / kMonth, " mo") : duration_text(lead);
+}
+
+double in_hours(Time seconds) {
+  return static_cast<double>(seconds) / static_cast<double>(kHour);
+}
+
+Time from_hours(double hours) {
+  return std::llround(hours * static_cast<double>(kHour));
 }
 
 Time middle_of_month(Time month, Calendar calendar) {

@@ -73,8 +73,14 @@ std::string format_period(const Period& period, Calendar calendar = Calendar::kS
 /// follow one another by kMonth.
 inline constexpr Time kMonth = 30 * kDay;
 Time month_of(Time time, Calendar calendar);
-/// "6 h", or of months "1 mo".
-std::string lead_text(int hours, bool of_months);
+/// In the largest unit that it is a whole number of: "6 h", "5 min", "90 s".
+std::string duration_text(Time seconds);
+/// The same, or of months "1 mo".
+std::string lead_text(Time lead, bool of_months);
+/// Of JSON: 6, 0.0833….
+double in_hours(Time seconds);
+/// The time nearest to so many hours.
+Time from_hours(double hours);
 /// The middle of a month that month_of() gave, in another calendar.
 Time middle_of_month(Time month, Calendar calendar);
 

@@ -21,12 +21,21 @@ std::string why_none(const std::vector<Time>& times, const WindowRule& rule) {
   Time step = 0;
   for (std::size_t i = 1; i < times.size(); ++i) step = std::gcd(step, times[i] - times[i - 1]);
   if (step == 0) return "";
-  const auto fits = [&](int hours) { return hours * kHour % step == 0; };
-  const bool inputs_fit = std::all_of(rule.input_hours.begin(), rule.input_hours.end(), fits);
-  if (inputs_fit && fits(rule.lead_hours)) return "";
-  const double hours = static_cast<double>(step) / static_cast<double>(kHour);
-  return concat("; these are ", hours, " h apart, so ", inputs_fit ? "data.lead_hours" : "data.input_hours",
-                " must be ", inputs_fit ? "a multiple of " : "multiples of ", hours);
+  const auto fits = [&](Time time) { return time % step == 0; };
+  const bool inputs_fit = std::all_of(rule.input_times.begin(), rule.input_times.end(), fits);
+  if (inputs_fit && fits(rule.lead_time)) return "";
+  return concat("; these are ", duration_text(step), " apart, so ",
+                inputs_fit ? "data.lead_hours" : "data.input_hours", " must be ",
+                inputs_fit ? "a multiple of " : "multiples of ",
+                step % kHour == 0 ? concat(step / kHour) : duration_text(step));
+}
+
+/// "-6, 0 h", "-5 min, 0 h".
+std::string offsets_text(const std::vector<Time>& offsets) {
+  const bool hours = std::ranges::all_of(offsets, [](Time offset) { return offset % kHour == 0; });
+  std::vector<std::string> texts;
+  for (const Time offset : offsets) texts.push_back(hours ? concat(offset / kHour) : duration_text(offset));
+  return concat(join(texts, ", "), hours ? " h" : "");
 }
 
 }  // namespace
@@ -34,15 +43,15 @@ std::string why_none(const std::vector<Time>& times, const WindowRule& rule) {
 std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
                                const WindowRule& rule, const std::vector<Period>& periods,
                                const std::string& key, Calendar calendar) {
-  const Time lead = rule.lead_hours * kHour;
+  const Time lead = rule.lead_time;
   const auto in_a_period = [&](Time time) {
     return std::any_of(periods.begin(), periods.end(), [&](const Period& period) {
       return period.contains(time) && period.contains(time + rule.rollout * lead);
     });
   };
   const auto has_states = [&](Time time) {
-    for (const int hours : rule.input_hours) {
-      if (!holds(input_times, time + hours * kHour)) return false;
+    for (const Time offset : rule.input_times) {
+      if (!holds(input_times, time + offset)) return false;
     }
     for (int k = 1; k <= rule.rollout; ++k) {
       if (!holds(target_times, time + k * lead)) return false;
@@ -71,8 +80,8 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
   std::vector<Time> common = common_times(input_times, target_times);
   if (rule.prescribed) std::erase_if(common, [&](Time time) { return !rule.prescribed(time); });
   throw DataError(concat(
-      key, " (", join(names, ", "), ") holds no window with inputs at ", join(rule.input_hours, ", "), " h",
-      rule.rollout > 0 ? concat(" and targets up to ", rule.rollout * rule.lead_hours, " h") : "",
+      key, " (", join(names, ", "), ") holds no window with inputs at ", offsets_text(rule.input_times),
+      rule.rollout > 0 ? concat(" and targets up to ", duration_text(rule.rollout * rule.lead_time)) : "",
       "; the files hold ", common.empty() ? "no time that all variables share" : times_text(common, calendar),
       why_none(common, rule), rule.fewest_times.empty() ? "" : "; ", rule.fewest_times));
 }

@@ -9,8 +9,8 @@ namespace jigsaw::inline samples {
 
 /// Which times a window needs, relative to its time 0.
 struct WindowRule {
-  std::vector<int> input_hours = {0};
-  int lead_hours = 6;
+  std::vector<Time> input_times = {0};  ///< from time 0
+  Time lead_time = 6 * kHour;
   int rollout = 1;  ///< targets at lead, 2 · lead, …, rollout · lead; 0: none
   /// Where it is set: whether all that is prescribed is in the files at a time. It is needed at time 0 and at
   /// each lead up to prescribed_leads.

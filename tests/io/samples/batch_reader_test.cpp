@@ -152,7 +152,7 @@ TEST_F(BatchReaderTest, PredictsStates) {
 // Of lead 0: diagnostic fields of the time of the inputs, of which nothing persists.
 TEST_F(BatchReaderTest, TargetsOfTheSameTime) {
   DataOptions options = fixture_options();
-  options.lead_hours = 0;
+  options.lead_time = 0;
   open(options);
   const Channels& channels = data_->channels();
   ASSERT_EQ(channels.targets.size(), 1U);
@@ -177,7 +177,7 @@ TEST_F(BatchReaderTest, TargetsOfTheSameTime) {
     EXPECT_EQ(element(batch.origin, {0, 4, column, 0}), 0);
   }
   const auto now = std::ranges::find_if(
-      channels.inputs, [](const Channel& channel) { return channel.name == "t2m" && channel.hours == 0; });
+      channels.inputs, [](const Channel& channel) { return channel.name == "t2m" && channel.offset == 0; });
   expect_same(element(batch.input, {0, 4, 4, now - channels.inputs.begin()}),
               (state("t2m", 2, 4, 4) - t2m.mean) / t2m.deviation);
 }

@@ -169,7 +169,7 @@ TEST(Ensemble, AllMembersAreSamples) {
   options.member.all = true;
   options.predict = Predict::kState;
   options.train = {period("2020-01-01", "2020-01-01")};
-  options.lead_hours = 6;
+  options.lead_time = 6 * kHour;
   std::unique_ptr<Dataset> data;
   for (const int ranks : {1, 2}) {
     run_ranks(ranks, [&](Communicator& communicator) {
@@ -243,7 +243,7 @@ DataOptions of_all_members(const std::string& file) {
   options.member.all = true;
   options.predict = Predict::kState;
   options.train = {period("2020-01-01", "2020-01-02")};
-  options.lead_hours = 6;
+  options.lead_time = 6 * kHour;
   return options;
 }
 
@@ -373,7 +373,7 @@ TEST(Prescribed, KeepsItsTimesWhateverTheStepAndThePeriod) {
   write_seldom(path);
   const Field co2{"co2", {}}, sst{"sst", {}};
   FileSelection selection;
-  selection.time_step.hours = 96;  // of the two times it takes the second
+  selection.time_step.every = 96 * kHour;  // of the two times it takes the second
   FileSet files({path}, selection);
   files.select(sst, true);
   files.select_prescribed(co2, Between::kLinear);
@@ -389,7 +389,7 @@ TEST(Prescribed, KeepsItsTimesWhateverTheStepAndThePeriod) {
       FileSet own({path});
       own.select(sst, true);
       own.select_prescribed(co2, Between::kLinear);
-      return compute_statistics(own, channels, {{at(first), at(last)}}, 6, communicator).of(co2);
+      return compute_statistics(own, channels, {{at(first), at(last)}}, 6 * kHour, communicator).of(co2);
     };
     EXPECT_EQ(mean("2020-01-02", "2020-01-04").mean, 405);
     EXPECT_EQ(mean("2020-01-01", "2020-01-04").mean, 405);

@@ -403,15 +403,15 @@ TEST(Conventions, OverlappingFilesAgreeOrAKeySaysWhichWins) {
 
 TEST(Conventions, TimesOfAStep) {
   const testing::TemporaryFolder folder;
-  FileSet files({write(folder, "a.nc", {.times = range(1, 1, 30)})}, {.time_step = {12}});
+  FileSet files({write(folder, "a.nc", {.times = range(1, 1, 30)})}, {.time_step = {12 * kHour}});
   files.select(kT2m, true);
   ASSERT_EQ(files.times(kT2m).size(), 2U);
   EXPECT_EQ(format_time(files.times(kT2m)[0]), "2020-02-01T12:00");
   expect_formula(files, kT2m, 12, 12);
-  FileSet daily({write(folder, "daily.nc", {.times = range(12, 24, 4)})}, {.time_step = {24}});
+  FileSet daily({write(folder, "daily.nc", {.times = range(12, 24, 4)})}, {.time_step = {24 * kHour}});
   const std::string message = message_of<DataError>([&] { daily.select(kT2m, true); });
   for (const char* part :
-       {"data.time_step 24 takes times at multiples of 24 h since 1970-01-01T00:00, and none of t2m",
+       {"data.time_step 24 h takes times at multiples of it since 1970-01-01T00:00, and none of t2m",
         "daily.nc lie beside, 2020-02-01T12:00 by 12 h; 0 takes all"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }

@@ -31,7 +31,7 @@ TEST(DataOptions, ReadsTheSectionAndWritesItBack) {
   ASSERT_EQ(options.valid.size(), 1U);
   EXPECT_EQ(periods_of(options.valid)[0].last, at("2019-03-31T23:59:59"));
   EXPECT_EQ(options.predict, Predict::kState);
-  EXPECT_EQ(options.lead_hours, 6);
+  EXPECT_EQ(options.lead_time, 6 * kHour);
   EXPECT_FALSE(options.normalization);
   EXPECT_EQ(options.statistics_file(), nullptr);
   const Json written = to_json(options);
@@ -153,7 +153,7 @@ TEST(DataOptions, RefusesImagesThatAreImpossible) {
 
 std::vector<std::string> names(const std::vector<Channel>& channels) {
   std::vector<std::string> result;
-  for (const Channel& channel : channels) result.push_back(concat(channel.name, "@", channel.hours));
+  for (const Channel& channel : channels) result.push_back(concat(channel.name, "@", channel.offset / kHour));
   return result;
 }
 
@@ -188,7 +188,7 @@ TEST(Channels, WindsAreComponentsOfVectors) {
   options.variables = {{"t2m", {}}, {"v10", {}}, {"u", {850, 500}}};
   options.constants = {};
   options.forcings = {ForcingKind::kLatitude};
-  options.input_hours = {-6, 0};
+  options.input_times = {-6 * kHour, 0};
   const auto components = [&] {
     std::vector<bool> result;
     for (const Channel& channel : make_channels(options, true).inputs)
@@ -202,16 +202,49 @@ TEST(Channels, WindsAreComponentsOfVectors) {
   EXPECT_FALSE(is_vector_component("t"));
 }
 
+TEST(DataOptions, DurationsAreHoursOrHaveAUnit) {
+  const auto parse_durations = [](const Json& lead, const Json& inputs) {
+    Json json = section_with("lead_hours", lead);
+    json["input_hours"] = inputs;
+    return parse<DataOptions>(json);
+  };
+  struct {
+    Json written;
+    Time seconds;
+    Json normal;
+  } const cases[] = {{6, 6 * kHour, 6},         {0.25, 900, "15 min"},  {0.083333, 300, "5 min"},
+                     {"5 min", 300, "5 min"},   {"5min", 300, "5 min"}, {"90 s", 90, "90 s"},
+                     {"1.5 h", 5400, "90 min"}, {"1 d", kDay, 24},      {1.0, kHour, 1}};
+  for (const auto& [written, seconds, normal] : cases) {
+    const DataOptions options = parse_durations(written, Json::array({0}));
+    EXPECT_EQ(options.lead_time, seconds) << written;
+    EXPECT_EQ(to_json(options)["lead_hours"], normal) << written;
+  }
+  const DataOptions options = parse_durations("5 min", {"-10 min", -0.083333, 0});
+  EXPECT_EQ(options.input_times, (std::vector<Time>{-600, -300, 0}));
+  EXPECT_EQ(duration_text(300), "5 min");
+  for (const Json& wrong :
+       {Json("5"), Json("min"), Json("5 minutes ago"), Json(0.0001), Json(true), Json("")}) {
+    const std::string message = message_of<ConfigError>([&] { parse_durations(wrong, Json::array({0})); });
+    EXPECT_NE(message.find("must be a number of hours, or a text such as \"5 min\""), std::string::npos)
+        << wrong << ": " << message;
+  }
+  EXPECT_NE(message_of<ConfigError>([&] {
+              parse_durations(100000, Json::array({0}));
+            }).find("between 0 h and 87600 h"),
+            std::string::npos);
+}
+
 TEST(Channels, TimeOfDayIsAlsoThatOfTheFirstTarget) {
   DataOptions options = fixture_options();
   options.forcings = {ForcingKind::kTimeOfDay};
-  options.lead_hours = 18;
+  options.lead_time = 18 * kHour;
   const Channels channels = make_channels(options, false);
-  std::vector<int> hours;
+  std::vector<Time> offsets;
   for (const Channel& channel : channels.inputs) {
-    if (channel.role == Role::kForcing) hours.push_back(channel.hours);
+    if (channel.role == Role::kForcing) offsets.push_back(channel.offset);
   }
-  EXPECT_EQ(hours, (std::vector{0, 0, 18, 18}));
+  EXPECT_EQ(offsets, (std::vector<Time>{0, 0, 18 * kHour, 18 * kHour}));
 }
 
 TEST(Channels, AFieldHasOneRole) {

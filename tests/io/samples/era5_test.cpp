@@ -22,7 +22,7 @@ class Era5 : public ::testing::Test {
     options_.variables = {{"t2m", {}}};
     options_.train = {period("2019-03-01", "2019-03-24")};
     options_.valid = {period("2019-03-25", "2019-03-31")};
-    options_.input_hours = {-6, 0};
+    options_.input_times = {-6 * kHour, 0};
   }
 
   DataOptions options_;

@@ -102,7 +102,7 @@ struct Opened {
     }
     before = {files.bytes_read(), files.bytes_fetched()};
   }
-  BatchReader reader() { return {files, channels, statistics, Predict::kState, 6}; }
+  BatchReader reader() { return {files, channels, statistics, Predict::kState, 6 * kHour}; }
   /// Since it was opened.
   Bytes bytes() const {
     return {files.bytes_read() - before.requested, files.bytes_fetched() - before.fetched};
@@ -239,7 +239,7 @@ TEST(ReadCuts, ManyFilesAreNotHeldOpenTogether) {
   const Channels channels{.inputs = {channel}, .targets = {channel}};
   Statistics statistics;
   statistics.fields["v0"] = {"", 0, 1, 1};
-  BatchReader reader(files, channels, statistics, Predict::kState, 6);
+  BatchReader reader(files, channels, statistics, Predict::kState, 6 * kHour);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit few = before;

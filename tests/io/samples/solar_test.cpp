@@ -109,7 +109,7 @@ TEST(Solar, ForcingsAreThoseOfTime0AndOfTheTarget) {
                       ForcingKind::kCosZenithAngle, ForcingKind::kInsolation, ForcingKind::kLocalSolarTime};
   std::vector<std::string> names;
   for (const Channel& channel : make_channels(options, false).inputs) {
-    if (channel.role == Role::kForcing) names.push_back(concat(channel.name, " ", channel.hours));
+    if (channel.role == Role::kForcing) names.push_back(concat(channel.name, " ", channel.offset / kHour));
   }
   EXPECT_EQ(names, (std::vector<std::string>{"sin_latitude 0", "cos_latitude 0", "sin_longitude 0",
                                              "cos_longitude 0", "cos_zenith_angle 0", "cos_zenith_angle 6",

@@ -255,6 +255,10 @@ TEST(RowPoints, ReadThePartsOfRowsAroundTheTargets) {
   EXPECT_NEAR(static_cast<double>(inside.read()), 2 * 3.9 / 0.045, 6);
   const PointWeights across = points->weights(targets({12, 11, 10}, range(-2, 0.1, 40)), Regrid::kLinear);
   EXPECT_LT(across.read(), 4 * 100 + 2 * 1024);
+  // And what is read belongs to them.
+  const Numbers values = random_values(grid.latitudes().size(), 0, 6);
+  const TargetPoints wanted = targets({12, 11, 10}, range(-2, 0.1, 40));
+  expect_near(applied(across, values, 0, 120), expected(grid, values, wanted, Regrid::kLinear), "in parts");
 }
 
 TEST(RowPoints, OthersAreNoRows) {

@@ -78,7 +78,7 @@ TEST(Statistics, AreEqualInEveryBitOnAnyNumberOfRanks) {
 
 TEST(Statistics, SurviveTheirFileInEveryBit) {
   Statistics statistics;
-  statistics.lead_hours = 6;
+  statistics.lead_time = 6 * kHour;
   statistics.fields["t2m"] = {"K", 280.1234567890123, 1.0 / 3, 1e-300};
   EXPECT_TRUE(Statistics::from_text(statistics.to_text(), "stats.json") == statistics);
 }
@@ -97,9 +97,10 @@ TEST(Statistics, MalformedFilesAreDataErrors) {
 TEST(Statistics, MustFitTheData) {
   run_ranks(1, [](Communicator& communicator) {
     Dataset data(fixture_options(), fixture(""), 1, communicator);
-    const auto refused = [&](const Statistics& statistics, int lead) {
-      return message_of<DataError>(
-          [&] { check_statistics(statistics, data.channels(), data.files(), Predict::kIncrement, lead); });
+    const auto refused = [&](const Statistics& statistics, int hours) {
+      return message_of<DataError>([&] {
+        check_statistics(statistics, data.channels(), data.files(), Predict::kIncrement, hours * kHour);
+      });
     };
     EXPECT_NE(refused(data.statistics(), 12).find("lead_hours is 12"), std::string::npos);
     Statistics changed = data.statistics();
@@ -204,7 +205,7 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   other.train = {period("2021-01-02", "2021-01-06")};
   EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
   other = options;
-  other.lead_hours = 12;
+  other.lead_time = 12 * kHour;
   EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
   EXPECT_TRUE(open_with_cache(options, "").passed);
   // A file that was written again is another one; so is what is kept when it is damaged.
@@ -250,14 +251,14 @@ TEST(Statistics, ThatAreKnownAreTakenWhereThePassIsSpared) {
   std::vector<Channel> channels(2);
   channels[0].field.variable = "a";
   channels[1].field.variable = "b";
-  const Statistics found = spared_statistics(pass, channels, 6, &known);
-  EXPECT_EQ(found.lead_hours, 6);
+  const Statistics found = spared_statistics(pass, channels, 6 * kHour, &known);
+  EXPECT_EQ(found.lead_time, 6 * kHour);
   EXPECT_TRUE(found.fields.at("a") == known.fields.at("a"));
   EXPECT_TRUE(found.fields.at("b") == (FieldStatistics{"", 0, 1, 1}));
   EXPECT_TRUE(told.ends_with("stand for those of 1 variable")) << told;
   told.clear();
   channels.pop_back();
-  spared_statistics(pass, channels, 6, &known);
+  spared_statistics(pass, channels, 6 * kHour, &known);
   EXPECT_EQ(told, "");
 }
 

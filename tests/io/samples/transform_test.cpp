@@ -121,12 +121,12 @@ TEST(Prescribed, WindowsNeedItAtTime0AndAtTheirLeads) {
   }
   const std::vector<Period> all = {period("2020-01-01", "2020-01-03")};
   const auto known = [&](Time time) { return std::binary_search(given.begin(), given.end(), time); };
-  WindowRule rule{{-6, 0}, 6, 2, known, 2};
+  WindowRule rule{{-6 * kHour, 0}, 6 * kHour, 2, known, 2};
   // Without the time 6: those that start there, or have it as their first or second lead; an earlier input
   // may be.
   EXPECT_EQ(find_windows(times, times, rule, all, "data.train"),
             (std::vector{times[1], times[2], times[3], times[7], times[8], times[9]}));
-  rule = {{0}, 6, 0, known, 1};
+  rule = {{0}, 6 * kHour, 0, known, 1};
   EXPECT_EQ(find_windows(times, times, rule, all, "data.valid").size(), 9U);  // not 5, 6 and the last
 }
 

@@ -24,23 +24,25 @@ std::size_t count(const std::vector<Time>& times, const WindowRule& rule,
 TEST(Windows, LieWholeInAPeriodButForEarlierInputs) {
   const std::vector<Time> hourly = every(1, "2019-03-01", "2019-03-31T23:00");
   // 24 days of hours, the last 6 of which have their target outside; the first 6 lack the earlier input.
-  EXPECT_EQ(count(hourly, {{-6, 0}, 6, 1}, {period("2019-03-01", "2019-03-24")}), 24U * 24 - 12);
-  EXPECT_EQ(count(hourly, {{-6, 0}, 6, 1}, {period("2019-03-25", "2019-03-31")}), 7U * 24 - 6);
-  EXPECT_EQ(count(hourly, {{0}, 6, 3}, {period("2019-03-25", "2019-03-31")}), 7U * 24 - 18);
+  EXPECT_EQ(count(hourly, {{-6 * kHour, 0}, 6 * kHour, 1}, {period("2019-03-01", "2019-03-24")}),
+            24U * 24 - 12);
+  EXPECT_EQ(count(hourly, {{-6 * kHour, 0}, 6 * kHour, 1}, {period("2019-03-25", "2019-03-31")}),
+            7U * 24 - 6);
+  EXPECT_EQ(count(hourly, {{0}, 6 * kHour, 3}, {period("2019-03-25", "2019-03-31")}), 7U * 24 - 18);
   // Two periods that touch are still two.
-  EXPECT_EQ(
-      count(hourly, {{0}, 6, 1}, {period("2019-03-10", "2019-03-10"), period("2019-03-11", "2019-03-11")}),
-      2U * (24 - 6));
-  EXPECT_EQ(
-      count(hourly, {{0}, 6, 1}, {period("2019-03-10", "2019-03-10"), period("2019-03-10", "2019-03-11")}),
-      48U - 6);
+  EXPECT_EQ(count(hourly, {{0}, 6 * kHour, 1},
+                  {period("2019-03-10", "2019-03-10"), period("2019-03-11", "2019-03-11")}),
+            2U * (24 - 6));
+  EXPECT_EQ(count(hourly, {{0}, 6 * kHour, 1},
+                  {period("2019-03-10", "2019-03-10"), period("2019-03-10", "2019-03-11")}),
+            48U - 6);
 }
 
 TEST(Windows, WithMissingTimesAreLeftOut) {
   std::vector<Time> times = every(6, "2020-01-01", "2020-01-03T18:00");
   std::erase(times, at("2020-01-02T06:00"));
-  const std::vector<Time> windows =
-      find_windows(times, times, {{-6, 0}, 6, 1}, {period("2020-01-01", "2020-01-03")}, "data.train");
+  const std::vector<Time> windows = find_windows(times, times, {{-6 * kHour, 0}, 6 * kHour, 1},
+                                                 {period("2020-01-01", "2020-01-03")}, "data.train");
   EXPECT_EQ(windows, (std::vector{at("2020-01-01T06:00"), at("2020-01-01T12:00"), at("2020-01-01T18:00"),
                                   at("2020-01-02T18:00"), at("2020-01-03"), at("2020-01-03T06:00"),
                                   at("2020-01-03T12:00")}));
@@ -50,14 +52,14 @@ TEST(Windows, OfRolloutsHaveTheirLastTargetInThePeriod) {
   std::vector<Time> times;
   for (int i = 0; i < 20; ++i) times.push_back(at("2020-01-01") + i * 6 * kHour);
   const auto windows =
-      find_windows(times, times, {{0}, 6, 3}, {period("2020-01-01", "2020-01-02")}, "data.train");
+      find_windows(times, times, {{0}, 6 * kHour, 3}, {period("2020-01-01", "2020-01-02")}, "data.train");
   EXPECT_EQ(windows, std::vector<Time>(times.begin(), times.begin() + 5));
 }
 
 TEST(Windows, NoneIsAnErrorThatSaysWhatThereIs) {
   const std::vector<Time> times = every(6, "2020-01-01", "2020-01-02");
   const std::string message = message_of<DataError>([&] {
-    count(times, {{0}, 6, 1}, {period("2019-01-01", "2019-02-01")});
+    count(times, {{0}, 6 * kHour, 1}, {period("2019-01-01", "2019-02-01")});
   });
   for (const char* part :
        {"data.train", "2019-01-01 to 2019-02-01", "2020-01-01T00:00 to 2020-01-02T00:00"}) {
@@ -70,13 +72,32 @@ TEST(Windows, NoneForLeadsBetweenTheTimes) {
   const auto message = [&](const WindowRule& rule) {
     return message_of<DataError>([&] { count(times, rule, {period("2020-01-01", "2020-01-31")}); });
   };
-  EXPECT_NE(message({{0}, 5, 1}).find("are 6 h apart, so data.lead_hours must be a multiple of 6"),
+  EXPECT_NE(message({{0}, 5 * kHour, 1}).find("are 6 h apart, so data.lead_hours must be a multiple of 6"),
             std::string::npos);
-  EXPECT_NE(message({{-3, 0}, 6, 1}).find("are 6 h apart, so data.input_hours must be multiples of 6"),
+  EXPECT_NE(message({{-3 * kHour, 0}, 6 * kHour, 1})
+                .find("are 6 h apart, so data.input_hours must be multiples of 6"),
             std::string::npos);
-  EXPECT_EQ(message({{0}, 1200, 1}).find("apart"), std::string::npos);
-  const std::string named = message({.input_hours = {0}, .lead_hours = 5, .fewest_times = "u has 3 times"});
+  EXPECT_EQ(message({{0}, 1200 * kHour, 1}).find("apart"), std::string::npos);
+  const std::string named =
+      message({.input_times = {0}, .lead_time = 5 * kHour, .fewest_times = "u has 3 times"});
   EXPECT_NE(named.find("must be a multiple of 6; u has 3 times"), std::string::npos) << named;
+}
+
+// Every 5 minutes.
+TEST(Windows, MayLieWithinAnHour) {
+  std::vector<Time> times;
+  for (int i = 0; i < 24; ++i) times.push_back(at("2020-01-01") + i * 300);
+  std::erase(times, at("2020-01-01T00:30"));
+  const std::vector<Period> day = {period("2020-01-01", "2020-01-01")};
+  // Neither an input, at 0, 5 and 10 minutes before, nor one of two targets is at 00:30.
+  EXPECT_EQ(count(times, {{-600, -300, 0}, 300, 2}, day), 24U - 2 - 2 - 5);
+  const std::string message = message_of<DataError>([&] { count(times, {{-420, 0}, 300, 1}, day); });
+  EXPECT_NE(message.find("holds no window with inputs at -7 min, 0 h and targets up to 5 min"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("are 5 min apart, so data.input_hours must be multiples of 5 min"),
+            std::string::npos)
+      << message;
 }
 
 TEST(Sampler, EpochsArePermutationsThatRunOn) {
