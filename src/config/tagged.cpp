@@ -46,6 +46,11 @@ std::shared_ptr<const TaggedType> TagRegistry::find(const Json& json, const Plac
   if (name == nullptr && default_type_.empty()) {
     at.error("type", concat("is required; give it ", names_text(names())));
   }
+  if (const auto known = chosen.is_string() ? elsewhere_.find(chosen.get<std::string>()) : elsewhere_.end();
+      known != elsewhere_.end()) {
+    at.error("type", concat("must be ", names_text(names()), ", not ", quote(known->first),
+                            " (did you mean \"", known->second, "\"?)"));
+  }
   return types_[read_name(chosen, names(), at.key("type"))];
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <any>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -79,6 +80,9 @@ class TagRegistry {
   template <typename T>
   void add(std::string name, std::string doc);
 
+  /// What a registered type is called elsewhere: no name of it here, but suggested where it is read as one.
+  void suggest_for(const std::string& elsewhere, const std::string& name) { elsewhere_[elsewhere] = name; }
+
   const std::string& kind() const { return kind_; }
   const std::string& default_type() const { return default_type_; }
   const std::vector<std::shared_ptr<const TaggedType>>& types() const { return types_; }
@@ -95,6 +99,7 @@ class TagRegistry {
   std::string kind_;
   std::string default_type_;
   std::vector<std::shared_ptr<const TaggedType>> types_;
+  std::map<std::string, std::string> elsewhere_;
 };
 
 /// Gives the registry when it is needed, so that a table can name the registry that it stands in itself.

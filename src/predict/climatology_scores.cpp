@@ -7,10 +7,10 @@
 #include "array/transfer.h"
 #include "base/progress_bar.h"
 #include "comm/agreement.h"
+#include "kernels/forecast_scores.h"
 #include "kernels/pointwise.h"
 #include "predict/climatology.h"
 #include "samples/dataset.h"
-#include "train/physical_states.h"
 #include "train/validation.h"
 
 namespace jigsaw::inline predict {
@@ -36,7 +36,6 @@ class ClimatologyPass {
         placed_(run.placed()),
         data_(dynamic_cast<Dataset&>(run.data())),
         rows_(data_.grid().row_weights()),
-        physical_(data_.channels(), data_.statistics(), data_.options().predict),
         sums_(data_.valid_windows().size(),
               static_cast<std::size_t>(run.configuration().validation_rollout()),
               data_.channels().targets.size()) {
@@ -81,7 +80,7 @@ class ClimatologyPass {
     const Layout layout = placed_.sample_layout(std::ssize(batch.times));
     const Box box = rank.box(layout);
     if (box.empty()) return;
-    const Array truth = physical_.of(rank, layout, batch.target(lead), batch.origin);
+    const Array& truth = batch.state(lead);
     const Array weights = point_weights(rank, box, rows_);
     const std::int64_t channels = box.extent[3], points = weights.count();
     Array climate(rank.context, box.extent, DType::kFloat32, Purpose::kWorkspace);
@@ -130,7 +129,6 @@ class ClimatologyPass {
   PlacedModel& placed_;
   Dataset& data_;
   std::vector<double> rows_;
-  PhysicalStates physical_;
   Sums sums_;
   std::unique_ptr<Climatology> climatology_;
 };

@@ -298,7 +298,8 @@ void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead, std::i
 std::int64_t ForecastRun::run(Log& log) {
   const std::int64_t batches = (starts() + placed_.samples() - 1) / placed_.samples();
   Rollouts rollouts(
-      run_, [this](std::int64_t batch, int lead) { return read(batch, lead); }, batches, steps_);
+      run_, [this](std::int64_t batch, int lead) { return read(batch, lead); }, batches, steps_,
+      Clamped::kFarBeyond);
   ProgressBar bar(log, "predict");
   for (std::int64_t i = 0; i < batches; ++i) {
     rollouts.run_next(samples_of(i), [&](int lead, const ShardedTensor& prediction, const Batch& batch) {

@@ -87,7 +87,6 @@ FieldDescription described(FileSet& files, const Field& field, bool split_levels
 }  // namespace
 
 LeadUnit lead_unit(Time lead_time, bool of_months) {
-  constexpr Time kMinute = 60;
   if (of_months) return {"months", kMonth};
   if (lead_time % kHour == 0) return {"hours", kHour};
   return lead_time % kMinute == 0 ? LeadUnit{"minutes", kMinute} : LeadUnit{"seconds", 1};

@@ -102,10 +102,12 @@ Array ForecastScores::climate_of(const Rank& rank, const Box& box, int lead, con
 
 void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) {
   const Layout layout = of_samples(prediction.layout, members_);
-  const auto physical = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
   const Array members = physical_.of_members(rank, layout, prediction.piece, batch.origin, members_);
-  const ScoredStates states{member_mean(rank.context, members, members_), physical(batch.target(lead)),
-                            physical(batch.baseline), climate_of(rank, rank.box(layout), lead, batch)};
+  // The files of forecasts hold nothing where the start is missing, and nothing persists there.
+  const ScoredStates states{member_mean(rank.context, members, members_),
+                            where_both(rank.context, batch.state(lead), batch.origin),
+                            where_both(rank.context, batch.origin, batch.baseline),
+                            climate_of(rank, rank.box(layout), lead, batch)};
   const ScoreSums sums = sum_scores(rank, layout, states, weights_);
   // Of every channel and region over these samples, then over those of other ranks.
   std::vector<Means> batch_means(channels_ * regions_.size());

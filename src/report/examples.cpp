@@ -167,7 +167,7 @@ void ExampleCollector::add_planes(const ShardedTensor& prediction, const Batch& 
     Array states = physical.of(rank, prediction.layout, prediction.piece, truth.origin);
     if (!own.empty()) hide_missing(rank.context, truth.origin, states);
     predicted = download_values(rank.context, states);
-    wanted = download_values(rank.context, physical.of(rank, prediction.layout, target, truth.origin));
+    wanted = download_values(rank.context, truth.states[0]);
   }
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     const auto channel = static_cast<std::int64_t>(channels_[i]);

@@ -173,6 +173,22 @@ std::string ranges(const Statistics& statistics) {
   return join(parts, "; ");
 }
 
+/// Values that a transform makes 0 and no forecast reaches.
+void report_values_below(const Statistics& statistics, DataReport& report) {
+  std::vector<std::string> below;
+  for (const auto& [name, values] : statistics.seen)
+    if (values.below > 0) below.push_back(name);
+  if (below.empty()) return;
+  const std::string& name = below.front();
+  const SeenValues& values = statistics.seen.at(name);
+  const FieldStatistics& field = statistics.fields.at(name);
+  report.warnings.push_back(
+      concat("data.transforms: ", number(100 * values.below), " % of the values of ",
+             first_and_more(name, std::ssize(below) - 1, "field"), " in data.train are below 0, down to ",
+             number(values.lowest), field.units.empty() ? "" : " ", field.units, ", and count as 0 in ",
+             field.transform, ": no forecast reaches them; the type \"standard\" keeps negative values"));
+}
+
 /// Of the whole training period, as far as it was read.
 void report_values(const Statistics& statistics, DataReport& report) {
   if (statistics.seen.empty()) return;
@@ -183,6 +199,7 @@ void report_values(const Statistics& statistics, DataReport& report) {
   report.lines.push_back(concat("values in data.train: ", ranges(statistics)));
   report.lines.push_back(
       concat("missing in data.train: ", missing.empty() ? "nothing" : join(missing, "; ")));
+  report_values_below(statistics, report);
 }
 
 /// Levels that weigh as pressures and are others.

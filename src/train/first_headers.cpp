@@ -97,10 +97,7 @@ std::string lack_of_field(const std::string& path) {
   try {
     file.require_field(*largest);
   } catch (const DataError& error) {
-    const bool nowhere = largest->fault.empty() && !file.axes(*largest).horizontal();
-    return concat(error.what(), nowhere ? "; fields have coordinates in degrees_north and degrees_east, of "
-                                          "their rows and columns or of each point"
-                                        : "");
+    return error.what();
   }
   return concat(largest->name, " in ", path, " has no times for its dimensions (",
                 join(largest->dimensions, ", "),

@@ -12,8 +12,10 @@ namespace jigsaw::inline train {
 
 namespace {
 
-constexpr Time kMinute = kHour / 60;
 constexpr int kMostNoisyLeads = (1 << 16) - 1;  // of RandomPosition::rollout
+/// How many times as far beyond an end as it was before lies what is left beyond it: roundings are about as
+/// large as the least excess that shows, or smaller. A power of two, exact in every type.
+constexpr double kFarBeyond = 0x1p40;
 
 /// Number of the channel of this field at this hour, or -1.
 std::int64_t find_channel(const std::vector<Channel>& channels, const Field& field, Time offset) {
@@ -166,8 +168,10 @@ void Forecaster::add_ranges(const Channels& channels, const Statistics& statisti
   }
 }
 
-/// max(0, sign·s + bias), with sign −1 of low ends; `back` gives it the opposite sign.
-std::vector<Forecaster::BoundArrays> Forecaster::make_bounds(Context& context, DType dtype) const {
+/// max(0, sign·s + bias), with sign −1 of low ends; `back` gives it the opposite sign, or leads further away.
+std::vector<Forecaster::BoundArrays> Forecaster::make_bounds(Context& context, DType dtype,
+                                                             Clamped clamped) const {
+  const double times = clamped == Clamped::kAtEnd ? -1 : kFarBeyond;
   const std::int64_t inputs = model_.description().input_channels,
                      outputs = model_.description().output_channels;
   std::vector<BoundArrays> arrays;
@@ -177,7 +181,7 @@ std::vector<Forecaster::BoundArrays> Forecaster::make_bounds(Context& context, D
     for (std::int64_t c = 0; c < outputs; ++c) {
       const double on = bound.on[static_cast<std::size_t>(c)];
       diagonal[static_cast<std::size_t>(c * outputs + c)] = sign * on;
-      back[static_cast<std::size_t>(c * outputs + c)] = -sign * on;
+      back[static_cast<std::size_t>(c * outputs + c)] = times * sign * on;
     }
     BoundArrays one{{},
                     kept_constant(context, {outputs, outputs}, dtype, diagonal),
@@ -223,7 +227,8 @@ void Forecaster::plan(const Rank& rank, PlanBook& plans, std::int64_t samples) c
   const std::int64_t forecasts = samples * members();
   const Variable input = Variable::traced(model_.input_layout(rank.mesh, forecasts), -1);
   const Variable output = Variable::traced(model_.output_layout(rank.mesh, forecasts), -1);
-  if (!bounds_.empty()) clamp(trace, make_bounds(rank.context, DType::kFloat32), input, output);
+  if (!bounds_.empty())
+    clamp(trace, make_bounds(rank.context, DType::kFloat32, Clamped::kAtEnd), input, output);
   if (rollout_ == 1) return;
   const Maps maps = make_maps(rank.context, DType::kFloat32);
   const bool given = forced_ || ensemble_.noise_channels() > 0;
@@ -269,7 +274,8 @@ MemberNoise Forecaster::noise_of(Tape& tape, const Batch& batch, const MemberBox
 }
 
 void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
-                     const std::function<void(int, const Variable&)>& use, Tape* earlier) const {
+                     const std::function<void(int, const Variable&)>& use, Tape* earlier,
+                     Clamped clamped) const {
   const Mesh& mesh = tape.rank().mesh;
   const Layout layout = model_.input_layout(mesh, samples * members());
   const int leads = batch.rollout;
@@ -290,16 +296,21 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
     none.positions.clear();
     present = given(batch.present, none);
   }
-  const std::vector<BoundArrays> bounds = make_bounds(tape.context(), tape.dtype());
+  const std::vector<BoundArrays> bounds = make_bounds(tape.context(), tape.dtype(), Clamped::kAtEnd);
+  std::vector<BoundArrays> marks;
+  if (clamped == Clamped::kFarBeyond) marks = make_bounds(tape.context(), tape.dtype(), clamped);
   Variable input = given(batch.input, noise_of(tape, batch, of, 0));
   Variable sum;
   for (int r = 0; r < leads; ++r) {
     Tape& on = earlier != nullptr && r + 1 < leads ? *earlier : tape;
     on.random().position.rollout = static_cast<std::uint64_t>(r);
     Variable prediction = model_.forward(on, input);
+    const auto since_start = [&](const Variable& one) { return r == 0 ? one : total(on, maps, sum, one); };
+    Variable marked;
+    if (!marks.empty()) marked = since_start(clamp(on, marks, input, prediction));
     if (!bounds.empty()) prediction = clamp(on, bounds, input, prediction);
-    sum = r == 0 ? prediction : total(on, maps, sum, prediction);
-    use(r, sum);
+    sum = since_start(prediction);
+    use(r, marked.defined() ? marked : sum);
     if (r + 1 == leads) break;
     Variable forcing;
     if (forced_ || noisy)

@@ -10,6 +10,12 @@
 
 namespace jigsaw::inline train {
 
+/// Where Forecaster::run() leaves predictions that were brought to an end of their range: at the end, as far
+/// as numbers of this type reach, as losses compare them; or far beyond it, where no rounding takes them
+/// back, so that PhysicalStates::predicted(), which keeps the range to the last bit, gives exactly the end in
+/// whatever precision, and by whatever kernels, the model ran. Forecasts go on from the end in either case.
+enum class Clamped { kAtEnd, kFarBeyond };
+
 /// A model and how its predictions go on as inputs: runs forecasts of several leads, each from the prediction
 /// before it, with the forcings of its valid time.
 ///
@@ -51,7 +57,8 @@ class Forecaster {
   /// @param earlier  a tape on which all leads but the last run, so that gradients do not flow through them;
   /// null where they run on the same one.
   void run(Tape& tape, const Batch& batch, std::int64_t samples,
-           const std::function<void(int, const Variable&)>& use, Tape* earlier = nullptr) const;
+           const std::function<void(int, const Variable&)>& use, Tape* earlier = nullptr,
+           Clamped clamped = Clamped::kAtEnd) const;
 
  private:
   struct Maps {
@@ -70,7 +77,7 @@ class Forecaster {
   MemberNoise noise_of(Tape& tape, const Batch& batch, const MemberBox& of, int lead) const;
   void add_ranges(const Channels& channels, const Statistics& statistics);
   Bound make_bound(const Channels& channels, const Statistics& statistics, bool low) const;
-  std::vector<BoundArrays> make_bounds(Context& context, DType dtype) const;
+  std::vector<BoundArrays> make_bounds(Context& context, DType dtype, Clamped clamped) const;
   Variable clamp(Tape& tape, const std::vector<BoundArrays>& bounds, const Variable& input,
                  const Variable& prediction) const;
   Maps make_maps(Context& context, DType dtype) const;

@@ -214,6 +214,10 @@ class Losses {
                                                           {ClassTerm::Kind::kDice, weight, dice.smoothing}}};
                                        });
     types_.add<LossSumType>("sum", "A weighted sum of others, its terms.");
+    for (TagRegistry* registry : {&types_, &terms_}) {
+      for (const char* name : {"mae", "L1", "absolute", "l1_loss"}) registry->suggest_for(name, "l1");
+      for (const char* name : {"rmse", "l2", "L2", "squared", "mse_loss"}) registry->suggest_for(name, "mse");
+    }
     fields_["sum"] = [](const Tagged& loss) {
       const auto& sum = loss.options<LossSumType>();
       return FieldLossOptions{summands_of(sum.terms).fields, sum.area_weighted, sum.variable_weights,

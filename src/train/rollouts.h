@@ -18,7 +18,8 @@ class Rollouts {
   /// @param batch       holds this lead, and what the rollout started from.
   using Use = std::function<void(int lead, const ShardedTensor& prediction, const Batch& batch)>;
 
-  Rollouts(OpenedRun& run, Load load, std::int64_t batches, int leads);
+  /// @param clamped  where predictions lie that were brought to an end of their range.
+  Rollouts(OpenedRun& run, Load load, std::int64_t batches, int leads, Clamped clamped = Clamped::kAtEnd);
 
   /// Runs the next batch and calls `use` for each lead. Collective, as `use` may be: what `load` threw on one
   /// rank throws on all.
@@ -28,6 +29,7 @@ class Rollouts {
   Batch next_lead();
 
   OpenedRun& run_;
+  Clamped clamped_;
   Prefetch prefetch_;
 };
 

@@ -56,7 +56,7 @@ class ForecastScores : public Scores {
     const WeightedMean loss = loss_.mean(rank.context, losses.parts()).read(rank.context);
     std::vector<double> all = {loss.sum, loss.weight};
     if (physical_.transformed()) {
-      append_physical_means(all, rank, prediction, target, batch);
+      append_physical_means(all, rank, lead, prediction, batch);
     } else {
       append_normalised_means(all, rank, prediction, target, batch);
     }
@@ -129,15 +129,17 @@ class ForecastScores : public Scores {
     append_ensemble(all, rank, prediction, mean, target);
   }
 
-  /// The same of states in physical units, in float64 whatever holds the values.
-  void append_physical_means(std::vector<double>& all, const Rank& rank, const ShardedTensor& prediction,
-                             const Array& target, const Batch& batch) const {
+  /// The same of states in physical units, in float64 whatever holds the values, and of the truth and the
+  /// state at time 0 as the files hold them.
+  void append_physical_means(std::vector<double>& all, const Rank& rank, int lead,
+                             const ShardedTensor& prediction, const Batch& batch) const {
     const Layout layout = of_samples(prediction.layout, members_);
-    const auto states = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
     const ShardedTensor members{physical_.of_members(rank, layout, prediction.piece, batch.origin, members_),
                                 prediction.layout};
-    const ScoredStates scored{
-        member_mean(rank.context, members.piece, members_), states(target), states(batch.baseline), {}};
+    const ScoredStates scored{member_mean(rank.context, members.piece, members_),
+                              batch.state(lead),
+                              where_both(rank.context, batch.origin, batch.baseline),
+                              {}};
     const Array weights = point_weights(rank, rank.box(layout), rows_);
     const ScoreSums sums = sum_scores(rank, layout, scored, weights.reshaped({1, weights.count()}));
     const auto append_sums = [&](ScoreSum kind, ScoreSum weight) {

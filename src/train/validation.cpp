@@ -18,12 +18,13 @@ bool needs_origin(OpenedRun& run) {
 
 }  // namespace
 
-Validation::Validation(OpenedRun& run, bool origin)
+Validation::Validation(OpenedRun& run, bool physical)
     : run_(run),
       reader_(run.data().open_reader()),
       samples_(run.data().count(Split::kValid)),
       batch_size_(run.placed().samples()),
-      origin_(origin || needs_origin(run)) {}
+      clamped_(physical ? Clamped::kFarBeyond : Clamped::kAtEnd),
+      origin_(physical || needs_origin(run)) {}
 
 std::int64_t Validation::samples_of(std::int64_t batch) const {
   return std::min(batch_size_, samples_ - batch * batch_size_);
@@ -55,7 +56,7 @@ void Validation::run_next(Rollouts& rollouts, std::int64_t number, const BatchUs
 bool Validation::run(const BatchUse& use, const std::function<bool()>& stop) {
   const Context& host = run_.placed().rank().context.host();
   const auto load = [&](std::int64_t batch, int lead) { return read(batch, lead, host); };
-  Rollouts rollouts(run_, load, batches(), leads());
+  Rollouts rollouts(run_, load, batches(), leads(), clamped_);
   for (std::int64_t i = 0; i < batches(); ++i) {
     if (stop()) return false;
     run_next(rollouts, i, use);

@@ -14,8 +14,9 @@ class Validation {
   using BatchUse =
       std::function<void(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch)>;
 
-  /// @param origin  whether batches hold Batch::origin.
-  explicit Validation(OpenedRun& run, bool origin = false);
+  /// @param physical  whether states in physical units are all that is made of the predictions: batches hold
+  /// Batch::origin, and predictions lie as Clamped::kFarBeyond says.
+  explicit Validation(OpenedRun& run, bool physical = false);
 
   /// From now on the first batch holds Batch::origin.
   void read_first_origin() { first_origin_ = true; }
@@ -45,6 +46,7 @@ class Validation {
   OpenedRun& run_;
   std::unique_ptr<SampleReader> reader_;
   std::int64_t samples_, batch_size_;
+  Clamped clamped_;
   bool origin_, first_origin_ = false;
 };
 

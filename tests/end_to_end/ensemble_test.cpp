@@ -239,6 +239,68 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   }
 }
 
+/// Winds from the east are below the range and the domain of the transform, at half of the points: members
+/// and truth there are equal, and part ranks evenly, on every mesh.
+TEST_F(Ensemble, RanksArePartedEvenlyAtTheEndOfARange) {
+  const std::string arguments =
+      with_config() +
+      "--set 'data.transforms={\"u10\":{\"type\":\"log\",\"epsilon\":0.5}}' --set "
+      "'data.clamp={\"u10\":[0,null]}' --set train.precision=fp32 --set validation.every=0 --set "
+      "'checkpoint={\"every\":6}' ";
+  const std::string clamped = folder() / "clamped", of_clamped = arguments + "--checkpoint " + clamped + " ";
+  Outcome outcome = run(1, arguments + "--set output=" + clamped);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("% of the values of u10 in data.train are below 0, down to -"),
+            std::string::npos)
+      << outcome.err;
+  outcome =
+      run(1, "predict " + of_clamped + "--steps 2 --period valid --output " + (folder() / "clamped.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const NetcdfReader file(folder() / "clamped.nc");
+  const std::vector<double> forecast = file.values("u10"), starts = file.values("time"),
+                            weights = row_weights(file.values("latitude"));
+  const Truth truth(data(), "u10");
+  for (const char* mesh : {"{}", "{\"domain\":[2,1]}"}) {
+    const int ranks = mesh == std::string("{}") ? 1 : 2;
+    outcome = run(ranks, "evaluate " + of_clamped + "--overwrite --json " + (folder() / "clamped.json") +
+                             " --set 'mesh=" + mesh + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json found = Json::parse(read(folder() / "clamped.json"));
+    for (std::size_t lead = 0; lead < kLeads; ++lead) {
+      std::vector<double> shares(kMembers + 1);
+      double all_at_the_end = 0, persistence = 0;
+      for (std::size_t window = 0; window < kWindows; ++window) {
+        const std::vector<double>&wanted =
+                  truth.at.at(std::llround(starts[window]) + 6 * (static_cast<std::int64_t>(lead) + 1)),
+              &start = truth.at.at(std::llround(starts[window]));
+        for (std::size_t i = 0; i < kPoints; ++i) {
+          const double w = weights[i / kColumns] / static_cast<double>(kPoints * kWindows);
+          std::size_t below = 0, equal = 0;
+          for (std::size_t j = 0; j < kMembers; ++j) {
+            const double member = forecast[((window * kLeads + lead) * kMembers + j) * kPoints + i];
+            below += member < std::fmax(wanted[i], 0) ? 1 : 0;
+            equal += member == std::fmax(wanted[i], 0) ? 1 : 0;
+          }
+          for (std::size_t rank = below; rank <= below + equal; ++rank)
+            shares[rank] += w / static_cast<double>(equal + 1);
+          if (equal == kMembers) all_at_the_end += w;
+          persistence += w * (start[i] - wanted[i]) * (start[i] - wanted[i]);
+        }
+      }
+      EXPECT_GT(all_at_the_end, 0.01) << "hardly a forecast lies at the end of the range";
+      const Json& scores = found.at("scores").at("u10").at("all");
+      EXPECT_NEAR(scores.at("persistence_rmse").at(lead).get<double>(), std::sqrt(persistence),
+                  1e-4 * std::sqrt(persistence))
+          << "of what the files hold, below 0, too";
+      for (std::size_t rank = 0; rank <= kMembers; ++rank) {
+        EXPECT_NEAR(found.at("rank_histograms").at("u10").at("all").at(lead).at(rank).get<double>(),
+                    shares[rank], 2e-3)
+            << mesh << lead << rank;
+      }
+    }
+  }
+}
+
 /// Where batches are not whole, too: ten windows, three at a time.
 TEST_F(Ensemble, ScoresAreTheSameOnEveryMesh) {
   const auto scores = [&](int ranks, const std::string& more) {

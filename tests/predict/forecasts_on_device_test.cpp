@@ -175,8 +175,9 @@ TEST_F(ForecastsOnDevice, ValidationsFindWhatScoresOfTheSameModelAre) {
                  &all = found.scores.at(variable).at("all");
       for (const char* measure : {"rmse", "bias"}) {
         const double wanted = valid.at(measure), scored = all.at(measure).at(0);
-        EXPECT_NEAR(scored, wanted, (one.transformed ? 1e-12 : 1e-4) * std::abs(wanted))
-            << variable << " " << measure;
+        // Validations leave what is brought to an end of its range there but for roundings.
+        const bool exact = one.transformed && variable == std::string("t2m");
+        EXPECT_NEAR(scored, wanted, (exact ? 1e-12 : 1e-4) * std::abs(wanted)) << variable << " " << measure;
       }
     }
   }

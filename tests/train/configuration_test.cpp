@@ -67,6 +67,13 @@ TEST(Configuration, TypesOfOptimizerAndScheduleHaveKeysOfTheirOwn) {
   EXPECT_NE(error_with({"optimizer.learning_rate=0", "schedule.final_learning_rate=1e-5"}), "");
 }
 
+TEST(Configuration, LossesAreSuggestedByTheirOtherNames) {
+  EXPECT_NE(error_with({"loss.type=mae"}).find("not \"mae\" (did you mean \"l1\"?)"), std::string::npos);
+  EXPECT_NE(error_with({"loss.type=rmse"}).find("(did you mean \"mse\"?)"), std::string::npos);
+  EXPECT_NE(error_with({R"(loss={"type": "sum", "terms": [{"type": "mae"}]})"}).find("mean \"l1\"?)"),
+            std::string::npos);
+}
+
 TEST(Configuration, WhatMayChangeIsDeclared) {
   const Keys<Configuration> keys = keys_of<Configuration>();
   for (const char* path : {"name",

@@ -3,12 +3,14 @@
 // nothing of tapes, layouts and batches, on one rank and on meshes.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <mutex>
 #include <numbers>
 
+#include "array/transfer.h"
 #include "config/config.h"
 #include "optim/optimizer.h"
 #include "support/parameters.h"
@@ -16,6 +18,7 @@
 #include "support/test_ranks.h"
 #include "train/forecast_file.h"
 #include "train/one_step.h"
+#include "train/physical_states.h"
 #include "train/training_batches.h"
 #include "train/training_step.h"
 #include "train/validation.h"
@@ -41,6 +44,8 @@ struct Values {
   double at(int time, int point) const {
     return forward(values[static_cast<std::size_t>((has_time ? time : 0) * kPoints + point)]);
   }
+  /// As it stands in the file.
+  double raw(int time, int point) const { return values[static_cast<std::size_t>(time * kPoints + point)]; }
   /// As the model gets it.
   double input(int time, int point) const {
     const double x = (at(time, point) - centre) / scale;
@@ -256,7 +261,7 @@ class Reference {
       const Rollout rollout = run(start, p, p);
       double weights = 0, both = 0, square = 0, error = 0, change = 0;
       for (int i = 0; i < kPoints; ++i) {
-        const double truth = field.inverse(field.at(start + lead + 1, i));
+        const double truth = field.raw(start + lead + 1, i);
         const double y = rollout[static_cast<std::size_t>(lead)][static_cast<std::size_t>(i)][n];
         const double base = increment ? field.at(start, i) : field.centre;
         const double state = field.inverse(base + y * (increment ? field.increment : field.scale));
@@ -267,7 +272,7 @@ class Reference {
         weights += area;
         square += area * (state - truth) * (state - truth);
         error += area * (state - truth);
-        const double origin = field.inverse(field.at(start, i));
+        const double origin = field.raw(start, i);
         if (std::isnan(origin)) continue;
         both += area;
         change += area * (origin - truth) * (origin - truth);
@@ -424,6 +429,52 @@ TEST(ForecastInputs, IncrementsAreThoseOfTheLoops) {
 
 TEST(ForecastInputs, StatesAreThoseOfTheLoops) {
   expect_equal(false, false, {{}, {2, {1, 2}}, {1, {3, 1}}, {1, {1, 1}, 2, 4}});
+}
+
+/// In single precision, whose roundings leave what is brought to an end of a range on either side of it.
+TEST(ForecastInputs, StatesAtTheEndsOfRangesAreTheseEndsToTheLastBit) {
+  const testing::TemporaryFolder folder;
+  Fields().write(folder.path() + "/fields.nc");
+  for (const CutStep& cut : std::vector<CutStep>{{}, {1, {2, 1}}}) {
+    SCOPED_TRACE(cut.to_string());
+    Json json = to_json(configuration_of(true, false, cut));
+    json["train"]["precision"] = "fp32";
+    const auto config = parse<Configuration>(json);
+    std::atomic<int> low = 0, high = 0, dry = 0;
+    testing::run_test_ranks(cut.ranks(), [&](Communicator& world) {
+      OpenedRun run(config, folder.path(), world);
+      const Rank& rank = run.placed().rank();
+      for (ParameterBlock* block : run.placed().model().parameters())
+        testing::load(rank.context, *block, initial_parameters());
+      const PhysicalStates physical(run.data().channels(), run.data().statistics(), Predict::kIncrement);
+      const auto states_of = [&](bool physical_alone) {
+        std::vector<double> all;
+        Validation(run, physical_alone).run([&](int, const ShardedTensor& prediction, const Batch& batch) {
+          const std::vector<double> states = download_values(
+              rank.context, physical.predicted(rank, prediction.layout, prediction.piece, batch.origin));
+          all.insert(all.end(), states.begin(), states.end());
+        });
+        return all;
+      };
+      const std::vector<double> compared = states_of(false), exact = states_of(true);
+      ASSERT_EQ(exact.size(), compared.size());
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        const auto expect_end = [&](double end, double roundings, std::atomic<int>& count) {
+          if (!(std::abs(compared[i] - end) < roundings)) return;
+          EXPECT_EQ(exact[i], end) << i << ", " << compared[i];
+          ++count;
+        };
+        if (std::isnan(exact[i])) continue;
+        const std::size_t output = i % kOutputs;
+        EXPECT_NEAR(exact[i], compared[i], output == 0 ? 1e-3 : 4e-8) << i;
+        if (output == 1) expect_end(kLow, 1e-5 * kLow, low);
+        if (output == 1) expect_end(kHigh, 1e-5 * kHigh, high);
+        if (output == 2) expect_end(0, 1e-8, dry);
+      }
+    });
+    EXPECT_GT(low + dry, 0);
+    EXPECT_GT(high, 0);
+  }
 }
 
 TEST(ForecastInputs, GradientsOfTheLastLeadAlone) {

@@ -65,7 +65,7 @@ Hdf5Values::~Hdf5Values() {
 hid_t Hdf5Values::file() {
   if (file_ >= 0) return file_;
   file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (file_ < 0) throw DataError(concat("cannot read ", path_, ": HDF5 cannot open it"));
+  if (file_ < 0) throw DataError(concat("cannot read ", path_, ": ", why_not_opened(path_)));
   try {
     file_bytes_ = file_state(path_).bytes;
   } catch (const FileError& error) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "base/error.h"
@@ -170,11 +172,31 @@ void guard_links(hid_t access, External external) {
   H5Pset_elink_cb(access, external == External::kFollowed ? follow_to_regular_file : refuse_link, nullptr);
 }
 
+std::string why_not_opened(const std::string& path) {
+  const std::string otherwise = "HDF5 cannot open it";
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<std::int64_t>(file.tellg());
+  std::array<unsigned char, 64> head{};
+  if (!file || size < std::ssize(head)) return otherwise;
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(head.data()), std::ssize(head));
+  constexpr std::array<unsigned char, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+  if (!file || !std::equal(kSignature.begin(), kSignature.end(), head.begin())) return otherwise;
+  // Addresses of 8 bytes: of the base, of two other places (of one from version 2 on), and of the end.
+  const int version = head[8];
+  if (version > 3 || head[version < 2 ? 13 : 9] != 8) return otherwise;
+  const std::size_t end = version < 2 ? std::size_t{24} + (version == 1 ? 4 : 0) + 16 : std::size_t{12} + 16;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 8; i-- > 0;) bytes = bytes << 8 | head[end + i];
+  if (bytes <= static_cast<std::uint64_t>(size)) return otherwise;
+  return concat("it is truncated: ", size, " of ", bytes, " bytes are there; copy or download it again");
+}
+
 void check_hdf5_for_netcdf(const std::string& path, External external) {
   const auto lock = lock_io();
   if (H5Fis_hdf5(path.c_str()) <= 0) return;
   const Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!file.valid()) throw DataError(concat("cannot read ", path, ": HDF5 cannot open it"));
+  if (!file.valid()) throw DataError(concat("cannot read ", path, ": ", why_not_opened(path)));
   const auto refuse = [&](const std::string& name, const std::string& why) {
     throw DataError(concat(printable(name.substr(0, 200)), " in ", path, " cannot be used: ", why));
   };

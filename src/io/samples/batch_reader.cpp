@@ -49,6 +49,7 @@ void Batch::go_on(Batch part) {
   }
   first_lead = part.first_lead;
   targets = std::move(part.targets);
+  states = std::move(part.states);
   forcings = std::move(part.forcings);
   rims = std::move(part.rims);
 }
@@ -66,6 +67,7 @@ Batch allocate_batch(const BatchRequest& request, bool forced, const Context& co
   batch.first_lead = request.first_lead();
   for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
     batch.targets.push_back(request.targets ? like(request.target, request.dtype) : Array());
+    if (request.origin && request.targets) batch.states.push_back(like(request.target, DType::kFloat64));
     if (forced && lead + 1 < request.rollout) batch.forcings.push_back(zeros(request.input, request.dtype));
     if (request.rims) batch.rims.push_back(zeros(request.target, DType::kFloat64));
   }
@@ -237,6 +239,7 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
     if (!rim_.empty()) fill_boundary(source, request, planes, batch);
     if (request.rims) fill_rims(source, request, planes, batch);
     if (request.targets) fill_targets(source, request, planes, batch);
+    if (!batch.states.empty()) fill_states(source, request, planes, batch);
     if (batch.baseline.defined()) fill_baseline(source, request, planes, batch);
     if (batch.origin.defined()) fill_origin(source, request, planes, batch);
     if (planes.any_whole()) ++noted_;
@@ -486,6 +489,31 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
           add(
               to, b, c, [mean, scale](std::size_t, double v) { return (v - mean) * scale; }, y);
         }
+      }
+    }
+  }
+}
+
+void BatchReader::fill_states(const Source& source, const BatchRequest& request, Planes& planes,
+                              Batch& batch) {
+  const Box& piece = request.target;
+  const Box plane = plane_of(piece);
+  const auto inside = [this, plane](std::size_t i, double v) { return rim_.holds(plane, i) ? kNaN : v; };
+  for (const int c : source.targets) {
+    if (!covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const Moment start = request.moment(b);
+      for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
+        Array& to = batch.states[static_cast<std::size_t>(lead - request.first_lead())];
+        const PlaneView y = planes.physical(start + (lead + 1) * lead_, plane);
+        if (!as_increment(source)) {
+          writer_.add(to, piece, b, c, inside, y);
+          continue;
+        }
+        const auto where_both = [inside](std::size_t i, double then, double now) {
+          return std::isnan(now) ? kNaN : inside(i, then);
+        };
+        writer_.add(to, piece, b, c, where_both, y, planes.physical(start, plane));
       }
     }
   }

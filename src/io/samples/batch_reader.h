@@ -28,7 +28,7 @@ struct BatchRequest {
   DType dtype = DType::kFloat32;  ///< or kFloat64
   bool targets = true;            ///< whether they are read; forecasts need none
   bool rims = false;              ///< Batch::rims
-  bool origin = false;
+  bool origin = false;            ///< Batch::origin and, with targets, Batch::states
   /// Of rollouts that are read lead by lead the one that is wanted, from 0 on; none: all. Lead 0 brings what
   /// the rollout starts from, too.
   std::optional<int> lead = {};
@@ -67,6 +67,9 @@ struct Batch {
   /// The target channels at time 0 in physical units, f64, if asked for: NaN where the value is missing, 0
   /// for fields that the files do not hold then.
   Array origin;
+  /// Beside `origin`, for r = 1 … rollout where targets are read: what they are made of, f64 in physical
+  /// units as the files hold it, before transforms; NaN where the target is.
+  std::vector<Array> states;
   /// If asked for, for r = 1 … rollout, f64 shaped like a target: on the rim the prognostic fields at time 0
   /// + r · lead in physical units, NaN for diagnostic ones, which no loss holds there; 0 elsewhere.
   std::vector<Array> rims;
@@ -74,13 +77,14 @@ struct Batch {
   std::vector<Time> times;
 
   const Array& target(int lead) const { return targets.at(static_cast<std::size_t>(lead - first_lead)); }
+  const Array& state(int lead) const { return states.at(static_cast<std::size_t>(lead - first_lead)); }
   const Array& forcing(int lead) const { return forcings.at(static_cast<std::size_t>(lead - first_lead)); }
   const Array& rim(int lead) const { return rims.at(static_cast<std::size_t>(lead - first_lead)); }
   /// Calls `use` for all arrays of a batch, whether they are defined or not.
   template <typename AnyBatch, typename Use>
   static void for_each_array(AnyBatch& batch, const Use& use) {
     for (auto* array : {&batch.input, &batch.present, &batch.baseline, &batch.origin}) use(*array);
-    for (auto* list : {&batch.targets, &batch.forcings, &batch.rims}) {
+    for (auto* list : {&batch.targets, &batch.states, &batch.forcings, &batch.rims}) {
       for (auto& array : *list) use(array);
     }
   }
@@ -154,6 +158,8 @@ class BatchReader {
     return predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
   }
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  /// Batch::states.
+  void fill_states(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_baseline(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_origin(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_forcings(const BatchRequest& request, std::int64_t together, Batch& batch);

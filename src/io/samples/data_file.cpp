@@ -323,8 +323,11 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   const bool series =
       uniform && found.cells < 0 && found.latitude < 0 && found.longitude < 0 && found.time >= 0;
   if (!found.horizontal() && !series) {
-    refuse(concat("no latitude and longitude are known among its dimensions (",
-                  join(variable.dimensions, ", "), ")"));
+    refuse(
+        concat("no latitude and longitude are known among its dimensions (", join(variable.dimensions, ", "),
+               "); fields have coordinates in degrees_north and degrees_east, of their rows and columns or "
+               "of each point: on a projection two variables on the dimensions of its rows and columns, "
+               "which pyproj computes from its x and y"));
   }
   for (int d = 0; d < variable.shape.rank(); ++d) {
     if (d == found.time || d == found.level || d == found.latitude || d == found.longitude) continue;
@@ -334,8 +337,16 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     if (variable.shape[d] == 1) continue;
     if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
       refuse(concat("it has no times for its dimension ", dimension));
-    refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
-                  variable.shape[d], " entries; only one can be chosen from, merge them first"));
+    const std::string& whole = variable.dimensions[static_cast<std::size_t>(d)];
+    const std::string what = concat("its dimension ", whole, " has ", variable.shape[d], " entries");
+    const bool known = std::ranges::any_of(file_->variables(), [&](const FileVariable& one) {
+      return one.name == whole && one.shape.rank() == 1;
+    });
+    if (known) refuse(concat(what, "; only one can be chosen from, merge them first"));
+    refuse(concat(what,
+                  " and no coordinate that says what they are; give it a variable of its name with units, as "
+                  "\"hours since 2021-01-01\" of times or \"hPa\" of levels (in HDF5 a dimension scale), or "
+                  "choose one entry"));
   }
 }
 

@@ -43,7 +43,7 @@ std::optional<Time> duration_of(const Json& json) {
     std::string name(static_cast<const char*>(end), text.data() + text.size());
     std::erase(name, ' ');
     static const std::map<std::string, Time> kUnits = {
-        {"s", 1}, {"sec", 1}, {"min", 60}, {"h", kHour}, {"d", kDay}};
+        {"s", 1}, {"sec", 1}, {"min", kMinute}, {"h", kHour}, {"d", kDay}};
     const auto known = kUnits.find(name);
     if (known == kUnits.end()) return std::nullopt;
     unit = static_cast<double>(known->second);

@@ -25,10 +25,17 @@ constexpr std::int64_t kMostTextBytes = 16 << 20;
 
 struct StateMoments {
   RunningMoments state, increment;
-  double points = 0;  ///< of the states, missing ones among them
+  double points = 0;             ///< of the states, missing ones among them
+  double below = 0, lowest = 0;  ///< how many values the transform does not tell from 0, and the least
+};
 
-  static StateMoments of(std::span<const double> state) {
-    return {RunningMoments::of(state), {}, static_cast<double>(state.size())};
+/// A state of a field, transformed.
+struct TransformedState {
+  std::vector<double> values;
+  double below = 0, lowest = 0;  ///< as of StateMoments
+
+  StateMoments moments() const {
+    return {RunningMoments::of(values), {}, static_cast<double>(values.size()), below, lowest};
   }
 };
 
@@ -43,29 +50,34 @@ class StateReader {
         box_(Box::whole(files.grid().shape())),
         most_bytes_(kMostCachedBytes / static_cast<std::int64_t>(readers)) {}
 
-  std::vector<double> take(Moment moment) {
+  TransformedState take(Moment moment) {
     const auto known = ahead_.find(moment);
     if (known == ahead_.end()) return read(moment);
-    std::vector<double> state = std::move(known->second);
+    TransformedState state = std::move(known->second);
     ahead_.erase(known);
     return state;
   }
   std::vector<double> peek(Moment moment) {
     const auto known = ahead_.find(moment);
-    if (known != ahead_.end()) return known->second;
-    std::vector<double> state = read(moment);
-    const std::int64_t bytes = std::ssize(state) * 8;
-    if (std::ssize(ahead_) * bytes < most_bytes_) ahead_.emplace(moment, state);
-    return state;
+    if (known != ahead_.end()) return known->second.values;
+    TransformedState state = read(moment);
+    std::vector<double> values = state.values;
+    const std::int64_t bytes = std::ssize(values) * 8;
+    if (std::ssize(ahead_) * bytes < most_bytes_) ahead_.emplace(moment, std::move(state));
+    return values;
   }
 
  private:
-  std::vector<double> read(Moment moment) {
-    std::vector<double> state(static_cast<std::size_t>(box_.extent.count()));
-    files_.read(field_, moment, box_, state);
-    if (!transform_.linear())
-      std::transform(state.begin(), state.end(), state.begin(),
-                     [&](double x) { return transform_.forward(x); });
+  TransformedState read(Moment moment) {
+    TransformedState state;
+    state.values.resize(static_cast<std::size_t>(box_.extent.count()));
+    files_.read(field_, moment, box_, state.values);
+    if (transform_.linear()) return state;
+    for (double& x : state.values) {
+      if (x < 0) state.below += 1;
+      if (x < state.lowest) state.lowest = x;
+      x = transform_.forward(x);
+    }
     return state;
   }
 
@@ -74,7 +86,7 @@ class StateReader {
   Transform transform_;
   Box box_;
   std::int64_t most_bytes_;
-  std::map<Moment, std::vector<double>> ahead_;
+  std::map<Moment, TransformedState> ahead_;
 };
 
 bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
@@ -86,6 +98,8 @@ void merge(StateMoments& total, const StateMoments& each) {
   total.state.merge(each.state);
   total.increment.merge(each.increment);
   total.points += each.points;
+  total.below += each.below;
+  total.lowest = std::min(total.lowest, each.lowest);
 }
 
 FieldStatistics summarise(const std::string& units, const Transform& transform, const StateMoments& total) {
@@ -96,6 +110,16 @@ FieldStatistics summarise(const std::string& units, const Transform& transform, 
     statistics.deviation = total.state.largest - total.state.least;
   }
   return statistics;
+}
+
+SeenValues seen_in(const StateMoments& total, const Transform& transform) {
+  constexpr double kRoundings = 0.01;
+  SeenValues seen = seen_values(total.state, total.points);
+  if (total.below > 0 && -total.lowest > kRoundings * transform.inverse(seen.largest)) {
+    seen.below = total.below / total.state.count;
+    seen.lowest = total.lowest;
+  }
+  return seen;
 }
 
 /// The times of a field in the periods. Of one that holds between its times, and has fewer than two of them
@@ -132,8 +156,9 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
     std::vector<StateMoments> all;
     std::vector<std::vector<double>> states;
     for (StateReader& reader : readers) {
-      states.push_back(reader.take(moment));
-      all.push_back(StateMoments::of(states.back()));
+      TransformedState state = reader.take(moment);
+      all.push_back(state.moments());
+      states.push_back(std::move(state.values));
     }
     for (std::size_t c = 0; c < channels.size(); ++c) {
       const bool increments = channels[c].role == Role::kPrognostic && lead > 0 &&
@@ -153,7 +178,7 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
 FieldStatistics static_statistics(FileSet& files, const Field& field, const Transform& transform,
                                   Communicator& communicator) {
   StateReader reader(files, field, transform);
-  const auto moments_at = [&](std::int64_t) { return StateMoments::of(reader.take(Time{0})); };
+  const auto moments_at = [&](std::int64_t) { return reader.take(Time{0}).moments(); };
   return summarise(files.units(field), transform,
                    share_work(1, communicator, moments_at, StateMoments{}, merge));
 }
@@ -315,7 +340,7 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
     for (std::size_t c = 0; c < together.size(); ++c) {
       const Channel& channel = together[c];
       statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments[c]);
-      statistics.seen[channel.name] = seen_values(moments[c].state, moments[c].points);
+      statistics.seen[channel.name] = seen_in(moments[c], channel.transform);
     }
     before += size;
     begin = end;

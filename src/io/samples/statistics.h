@@ -29,6 +29,10 @@ struct FieldStatistics {
 struct SeenValues {
   double missing = 0;             ///< the part of the points without one, 0 to 1
   double least = 0, largest = 0;  ///< of transformed values; 0 without any
+  /// The part of the values, 0 to 1, that lie below the domain of the field's transform, and the least of
+  /// them in the unit of the files; 0 where none lies further below than a hundredth of the largest value,
+  /// which are the roundings of packed numbers.
+  double below = 0, lowest = 0;
 
   bool operator==(const SeenValues&) const = default;
 };

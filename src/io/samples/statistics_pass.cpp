@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
-constexpr int kVersion = 5;
+constexpr int kVersion = 6;
 
 constexpr const char* kDigest = "xxh64";  ///< of all else in the file
 
@@ -32,10 +32,11 @@ Json files_of(const std::vector<std::string>& paths) {
   return files;
 }
 
-/// By field, its missing part, least and largest value.
+/// By field, its missing part, least and largest value, and what lies below the transform's domain.
 Json json_of(const std::map<std::string, SeenValues>& seen) {
   Json json = Json::object();
-  for (const auto& [name, values] : seen) json[name] = {values.missing, values.least, values.largest};
+  for (const auto& [name, values] : seen)
+    json[name] = {values.missing, values.least, values.largest, values.below, values.lowest};
   return json;
 }
 
@@ -44,7 +45,8 @@ Statistics of_kept(const Json& kept, const std::string& source) {
   Statistics statistics = Statistics::from_text(kept.at("statistics").dump(), source);
   for (const auto& [name, values] : kept.at("seen").items()) {
     statistics.seen[name] = {values.at(0).get<double>(), values.at(1).get<double>(),
-                             values.at(2).get<double>()};
+                             values.at(2).get<double>(), values.at(3).get<double>(),
+                             values.at(4).get<double>()};
   }
   return statistics;
 }

@@ -301,7 +301,6 @@ Time month_of(Time time, Calendar calendar) {
 
 std::string duration_text(Time seconds) {
   if (seconds % kHour == 0) return concat(seconds / kHour, " h");
-  constexpr Time kMinute = 60;
   return seconds % kMinute == 0 ? concat(seconds / kMinute, " min") : concat(seconds, " s");
 }
 

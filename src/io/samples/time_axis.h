@@ -15,6 +15,7 @@ namespace jigsaw::inline samples {
 /// the standard one in the proleptic Gregorian calendar, of others counted in their own days.
 using Time = std::int64_t;
 
+inline constexpr Time kMinute = 60;
 inline constexpr Time kHour = 3600;
 inline constexpr Time kDay = 24 * kHour;
 

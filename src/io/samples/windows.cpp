@@ -17,13 +17,19 @@ bool holds(const std::vector<Time>& times, Time time) {
 }
 
 /// "; these are 6 h apart, so data.lead_hours must be a multiple of 6", or "" where that is not the reason.
-std::string why_none(const std::vector<Time>& times, const WindowRule& rule) {
+std::string why_none(const std::vector<Time>& times, const WindowRule& rule, Calendar calendar) {
   Time step = 0;
   for (std::size_t i = 1; i < times.size(); ++i) step = std::gcd(step, times[i] - times[i - 1]);
   if (step == 0) return "";
   const auto fits = [&](Time time) { return time % step == 0; };
   const bool inputs_fit = std::all_of(rule.input_times.begin(), rule.input_times.end(), fits);
   if (inputs_fit && fits(rule.lead_time)) return "";
+  const auto uneven = std::ranges::find_if(times, [](Time time) { return time % kMinute != 0; });
+  if (step % kMinute != 0 && uneven != times.end()) {
+    return concat("; some of these are not of whole minutes, as ", format_time(*uneven, calendar),
+                  ", and times that are a lead apart must be so to the second; round them (in xarray: "
+                  "dataset[\"time\"] = dataset.time.dt.round(\"min\"))");
+  }
   return concat("; these are ", duration_text(step), " apart, so ",
                 inputs_fit ? "data.lead_hours" : "data.input_hours", " must be ",
                 inputs_fit ? "a multiple of " : "multiples of ",
@@ -83,7 +89,7 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
       key, " (", join(names, ", "), ") holds no window with inputs at ", offsets_text(rule.input_times),
       rule.rollout > 0 ? concat(" and targets up to ", duration_text(rule.rollout * rule.lead_time)) : "",
       "; the files hold ", common.empty() ? "no time that all variables share" : times_text(common, calendar),
-      why_none(common, rule), rule.fewest_times.empty() ? "" : "; ", rule.fewest_times));
+      why_none(common, rule, calendar), rule.fewest_times.empty() ? "" : "; ", rule.fewest_times));
 }
 
 std::string times_text(const std::vector<Time>& times, Calendar calendar) {

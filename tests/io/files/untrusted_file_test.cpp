@@ -76,6 +76,29 @@ void expect_refused(const std::function<void()>& action, const std::string& says
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
 }
 
+TEST_F(UntrustedFile, OneThatEndsTooEarlyIsSaidToBeTruncated) {
+  for (const bool newest : {false, true}) {
+    const std::string path = in(newest ? "new.h5" : "old.h5");
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    if (newest) H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    ASSERT_GE(file, 0);
+    for (const char* group : {"a", "b", "c"})
+      H5Gclose(H5Gcreate2(file, group, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Fclose(file);
+    H5Pclose(access);
+    const auto whole = fs::file_size(path);
+    EXPECT_EQ(why_not_opened(path), "HDF5 cannot open it");
+    fs::resize_file(path, whole - 100);
+    const std::string says = concat("it is truncated: ", whole - 100, " of ", whole, " bytes are there");
+    EXPECT_EQ(why_not_opened(path).rfind(says, 0), 0U) << why_not_opened(path);
+    expect_refused([&] { NetcdfFile opened(path); }, says);
+    fs::resize_file(path, 9);
+    EXPECT_EQ(why_not_opened(path), "HDF5 cannot open it");
+  }
+  EXPECT_EQ(why_not_opened(in("absent.h5")), "HDF5 cannot open it");
+}
+
 TEST_F(UntrustedFile, AChangeWhileItIsReadIsADataError) {
   const std::tuple<const char*, const char*, Dimensions> files[] = {
       {"packed.nc", "t2m", Dimensions::kByName},

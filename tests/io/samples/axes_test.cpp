@@ -104,6 +104,7 @@ TEST(Axes, LengthsOfAProjectionAreNone) {
   EXPECT_NE(message.find("no latitude and longitude are known among its dimensions (y, x)"),
             std::string::npos)
       << message;
+  EXPECT_NE(message.find("which pyproj computes"), std::string::npos) << message;
   y.texts["units"] = "1";
   EXPECT_EQ(refusal_of(write(folder, {y, x})), message);
 }
@@ -119,6 +120,32 @@ TEST(Axes, OneHeightGoesWithoutSaying) {
   // Beside levels it is none.
   const Coordinate levels{"plev", {85000, 50000}, {{"units", "Pa"}}};
   EXPECT_EQ(first_of(write(folder, {height, levels, kRows, kColumns}), {"v", 500}), 12);
+}
+
+/// As of plain HDF5, or of steps that are only counted.
+TEST(Axes, ADimensionOfWhichNothingIsKnownIsSaidToLackACoordinate) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/counted.nc";
+  {
+    NetcdfWriter file(path);
+    std::vector<int> dimensions = {file.dimension("step", 5)}, variables;
+    for (const Coordinate& coordinate : {kRows, kColumns}) {
+      dimensions.push_back(file.dimension(coordinate.name, coordinate.values.size()));
+      variables.push_back(file.variable(coordinate.name, NC_DOUBLE, {dimensions.back()}));
+      for (const auto& [name, text] : coordinate.texts) file.text(variables.back(), name.c_str(), text);
+    }
+    file.variable("v", NC_DOUBLE, dimensions);
+    file.end();
+    file.put(variables[0], kRows.values);
+    file.put(variables[1], kColumns.values);
+  }
+  const std::string message = refusal_of(path),
+                    listed = refusal_of(write(folder, {{"band", {1, 2}, {}}, kRows, kColumns}));
+  EXPECT_NE(message.find("its dimension step has 5 entries and no coordinate that says what they are"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(listed.find("its dimension band has 2 entries; only one can be chosen from"), std::string::npos)
+      << listed;
 }
 
 TEST(Axes, ALevelThatStandsTwiceIsRefused) {

@@ -119,6 +119,38 @@ TEST_F(BatchReaderTest, NormalisesInputsAndIncrements) {
   EXPECT_EQ(element(batch.input, {2, 2, 5, 3}), 0);
 }
 
+// Beside the targets of transformed values, which say nothing of what is below 0.
+TEST_F(BatchReaderTest, StatesAreWhatTheFilesHoldWhereTargetsAre) {
+  for (const Predict predict : {Predict::kIncrement, Predict::kState}) {
+    DataOptions options = fixture_options();
+    options.predict = predict;
+    options.transforms = {{"t2m", {TransformKind::kLog}}, {"tp", {TransformKind::kSqrt}}};
+    open(options);
+    BatchRequest request = whole();
+    EXPECT_TRUE(read(request).states.empty()) << "nobody asked";
+    request.origin = true;
+    const Batch batch = read(request);
+    ASSERT_EQ(batch.states.size(), static_cast<std::size_t>(kRollout));
+    const std::vector<std::int64_t> steps = {2, 5, 3};
+    for (std::int64_t b = 0; b < 3; ++b) {
+      const std::int64_t step = steps[static_cast<std::size_t>(b)];
+      for (std::int64_t row = 0; row < 7; ++row) {
+        for (std::int64_t column = 0; column < 8; ++column) {
+          for (int r = 1; r <= kRollout; ++r) {
+            const double change = state("t2m", step + r, row, column) - state("t2m", step, row, column);
+            const bool hidden = predict == Predict::kIncrement && std::isnan(change);
+            expect_same(element(batch.state(r - 1), {b, row, column, 0}),
+                        hidden ? std::nan("") : state("t2m", step + r, row, column));
+            expect_same(element(batch.state(r - 1), {b, row, column, 3}), state("tp", step + r, row, column));
+          }
+        }
+      }
+    }
+    request.targets = request.baseline = false;
+    EXPECT_TRUE(read(request).states.empty()) << "forecasts have no truth";
+  }
+}
+
 TEST_F(BatchReaderTest, WhatIsMissingAtTimeZeroIsNotPresentInRollouts) {
   for (const Predict predict : {Predict::kIncrement, Predict::kState}) {
     open(predict);

@@ -219,6 +219,38 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   EXPECT_TRUE(again.statistics == first.statistics);
 }
 
+/// Winds from the east and south under a square root, beside temperatures in kelvin, of which none is below
+/// 0.
+TEST(Statistics, SayHowMuchLiesBelowTheDomainOfATransform) {
+  const testing::TemporaryFolder folder, cache;
+  SampleDataOptions sample;
+  sample.months = 1;
+  write_sample_data(sample, folder.path());
+  DataOptions options;
+  options.files = {folder.path() + "/sample_2021-01.nc"};
+  options.variables = {{"u10", {}}};
+  options.train = {period("2021-01-02", "2021-01-05")};
+  const SeenValues open = open_with_cache(options, cache.path()).statistics.seen.at("u10");
+  EXPECT_EQ(open.below, 0) << "nothing is cut without a transform";
+  ASSERT_LT(open.least, -1);
+  options.transforms = {{"u10", {TransformKind::kSqrt}}};
+  for (const int ranks : {1, 3}) {
+    const Opened cut = open_with_cache(options, "", ranks);
+    const SeenValues& seen = cut.statistics.seen.at("u10");
+    EXPECT_DOUBLE_EQ(seen.lowest, open.least) << ranks << " ranks";
+    EXPECT_GT(seen.below, 0.1);
+    EXPECT_LT(seen.below, 0.9);
+    const Opened computed = open_with_cache(options, cache.path(), ranks);
+    EXPECT_EQ(computed.passed, ranks == 1) << "those of a run before are kept";
+    EXPECT_TRUE(computed.statistics.seen.at("u10") == seen);
+  }
+  options.variables = {{"t2m", {}}};
+  options.transforms = {{"t2m", {TransformKind::kSqrt}}};
+  const SeenValues warm = open_with_cache(options, "").statistics.seen.at("t2m");
+  EXPECT_EQ(warm.below, 0);
+  EXPECT_EQ(warm.lowest, 0);
+}
+
 TEST(Statistics, OfAPassThatIsSparedAreNeutralAndNotKept) {
   const testing::TemporaryFolder folder, cache;
   SampleDataOptions sample;

@@ -100,6 +100,17 @@ TEST(Windows, MayLieWithinAnHour) {
       << message;
 }
 
+TEST(Windows, NoneOfTimesThatSecondsPart) {
+  std::vector<Time> times = every(6, "2020-01-01", "2020-01-31");
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] += static_cast<Time>(i % 7);
+  const std::string message = message_of<DataError>([&] {
+    count(times, {{0}, 6 * kHour, 1}, {period("2020-01-01", "2020-01-31")});
+  });
+  EXPECT_NE(message.find("some of these are not of whole minutes, as 2020-01-01T06:00:01"), std::string::npos)
+      << message;
+  EXPECT_EQ(message.find("a multiple of"), std::string::npos) << message;
+}
+
 TEST(Sampler, EpochsArePermutationsThatRunOn) {
   Sampler sampler(10, 4, Sampler::Order::kShuffled, 1);
   std::vector<std::int64_t> order;
