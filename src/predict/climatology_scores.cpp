@@ -35,7 +35,7 @@ class ClimatologyPass {
       : run_(run),
         placed_(run.placed()),
         data_(dynamic_cast<Dataset&>(run.data())),
-        rows_(data_.grid().row_weights()),
+        cells_(data_.cell_weights()),
         sums_(data_.valid_windows().size(),
               static_cast<std::size_t>(run.configuration().validation_rollout()),
               data_.channels().targets.size()) {
@@ -81,7 +81,7 @@ class ClimatologyPass {
     const Box box = rank.box(layout);
     if (box.empty()) return;
     const Array& truth = batch.state(lead);
-    const Array weights = point_weights(rank, box, rows_);
+    const Array weights = point_weights(rank, box, cells_);
     const std::int64_t channels = box.extent[3], points = weights.count();
     Array climate(rank.context, box.extent, DType::kFloat32, Purpose::kWorkspace);
     for (std::int64_t b = 0; b < box.extent[0]; ++b) {
@@ -128,7 +128,7 @@ class ClimatologyPass {
   OpenedRun& run_;
   PlacedModel& placed_;
   Dataset& data_;
-  std::vector<double> rows_;
+  CellWeights cells_;
   Sums sums_;
   std::unique_ptr<Climatology> climatology_;
 };

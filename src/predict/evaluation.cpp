@@ -15,6 +15,7 @@
 #include "predict/score_report.h"
 #include "samples/shared_files.h"
 #include "samples/units.h"
+#include "train/grid_warnings.h"
 #include "train/validation.h"
 
 namespace jigsaw::inline predict {
@@ -50,7 +51,8 @@ std::vector<std::vector<double>> weights_of(const std::vector<Region>& regions, 
   if (!data.grid().geographic) places = data.files().read_degrees(plane);
   std::vector<std::vector<double>> weights;
   for (const Region& region : regions)
-    weights.push_back(region.point_weights(data.grid(), plane, places ? &*places : nullptr));
+    weights.push_back(
+        region.point_weights(data.grid(), plane, places ? &*places : nullptr, data.cell_weights()));
   return weights;
 }
 
@@ -132,6 +134,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   OpenedRun& run = model.run();
   auto& data = dynamic_cast<Dataset&>(run.data());
   const Rank& rank = run.placed().rank();
+  for (const std::string& warning : area_warnings(run.configuration(), data)) log.warn(warning);
   const int leads = run.configuration().validation_rollout();
   const std::int64_t members = run.placed().members();
   const Box piece = rank.box(run.placed().sample_layout(run.placed().samples()));

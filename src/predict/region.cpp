@@ -35,18 +35,17 @@ bool Region::holds(double latitude, double longitude) const {
          degrees_east_of(west - kRounding, longitude) <= degrees_east_of(west, east) + 2 * kRounding;
 }
 
-std::vector<double> Region::point_weights(const Grid& grid, const Box& plane,
-                                          const PointPlaces* places) const {
+std::vector<double> Region::point_weights(const Grid& grid, const Box& plane, const PointPlaces* places,
+                                          const CellWeights& cells) const {
   require(grid.geographic || places != nullptr, "the points of a projection have places of their own");
-  const std::vector<double> rows = grid.row_weights();
-  std::vector<double> weights;
+  std::vector<double> weights = *cells.of(plane);
+  std::size_t point = 0;
   for (std::int64_t row = plane.begin[0]; row < plane.end(0); ++row) {
-    for (std::int64_t column = plane.begin[1]; column < plane.end(1); ++column) {
-      const auto y = static_cast<std::size_t>(row), x = static_cast<std::size_t>(column),
-                 point = weights.size();
+    for (std::int64_t column = plane.begin[1]; column < plane.end(1); ++column, ++point) {
+      const auto y = static_cast<std::size_t>(row), x = static_cast<std::size_t>(column);
       const bool inside = places != nullptr ? holds(places->latitude[point], places->longitude[point])
                                             : holds(grid.axes[0].coordinates[y], grid.axes[1].coordinates[x]);
-      weights.push_back(inside ? rows[y] : 0);
+      if (!inside) weights[point] = 0;
     }
   }
   return weights;

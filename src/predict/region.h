@@ -4,6 +4,7 @@
 
 #include "array/box.h"
 #include "array/grid.h"
+#include "samples/cell_weights.h"
 #include "samples/forcings.h"
 
 namespace jigsaw::inline predict {
@@ -16,9 +17,10 @@ struct Region {
 
   /// Whether a point lies in it.
   bool holds(double latitude, double longitude) const;
-  /// Weights of the points `plane` [H, W] of a grid: those of its rows, 0 outside.
+  /// Weights of the points `plane` [H, W] of a grid: those of its cells, 0 outside.
   /// @param places  of these points; null where the grid is geographic.
-  std::vector<double> point_weights(const Grid& grid, const Box& plane, const PointPlaces* places) const;
+  std::vector<double> point_weights(const Grid& grid, const Box& plane, const PointPlaces* places,
+                                    const CellWeights& cells) const;
 };
 
 /// "europe=35,75,-12.5,42.5": name, south, north, west, east. @throws ConfigError

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
-#include "train/data_report.h"
+#include "train/grid_warnings.h"
 #include "train/model_parameters.h"
 #include "train/training_state.h"
 
@@ -157,7 +157,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);
   description_ =
       concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
-  for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data().grid()))
+  for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data()))
     log.warn(warning);
   log.info(concat("loaded ", description_, " (", human_bytes(bytes), " on rank 0) on the mesh ",
                   placed.description().dump()));

@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "layers/global_rows.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/image_pairs.h"
 #include "samples/units.h"
 #include "samples/windows.h"
+#include "train/grid_warnings.h"
 #include "train/loss_types.h"
 #include "train/scores.h"
 #include "train/validation_table.h"
@@ -255,96 +255,7 @@ void report_images(const ImageData& data, DataReport& report) {
       concat("data.valid overlaps data.train: ", shared, " points of the images are in both"));
 }
 
-/// What a model reads beyond the ends of one axis of fields, and the first place that says so.
-struct EdgeUse {
-  std::string mode, key;
-  int axis = 0;  ///< 0: of latitudes; 1: of longitudes
-};
-
-/// All of them in a section, each once.
-void collect_edges(const Json& section, const std::string& key, std::vector<EdgeUse>& found) {
-  const auto add = [&](const Json& mode, int axis) {
-    if (!mode.is_string()) return;
-    const auto is_same = [&](const EdgeUse& use) { return use.axis == axis && use.mode == mode; };
-    if (std::ranges::none_of(found, is_same)) found.push_back({mode.get<std::string>(), key, axis});
-  };
-  if (section.is_object()) {
-    for (const auto& [name, value] : section.items()) collect_edges(value, concat(key, ".", name), found);
-  } else if (key.ends_with(".circular")) {
-    if (section == true) add("circular", 1);
-  } else if (key.ends_with(".padding_mode")) {
-    const bool of_each = section.is_array() && section.size() == 2;
-    const Json& one = section.is_array() && section.size() == 1 ? section[0] : section;
-    for (const int axis : {0, 1}) add(of_each ? section[static_cast<std::size_t>(axis)] : one, axis);
-  } else if (section.is_array()) {
-    for (std::size_t i = 0; i < section.size(); ++i)
-      collect_edges(section[i], concat(key, "[", i, "]"), found);
-  }
-}
-
-/// Why an edge is none of a grid; "" where it is one, or the grid does not matter to it.
-std::string misfit(const EdgeUse& use, const Grid& grid) {
-  const bool rows = use.axis == 0;
-  const std::vector<double>& points = grid.axes[static_cast<std::size_t>(use.axis)].coordinates;
-  const std::string there = concat(rows ? "latitudes" : "longitudes", " of the data, ",
-                                   number(points.front()), " to ", number(points.back()), ", ");
-  if (use.mode == "circular" && (rows || !grid.periodic)) return concat("the ", there, "do not go round");
-  if (!rows || (use.mode != "pole_point" && use.mode != "pole_cell")) return "";
-  if (!grid.periodic)
-    return "the rows of the grid do not go round, so that no other half of the circle lies beyond a pole";
-  const PoleKind wanted = use.mode == "pole_point" ? PoleKind::kPoint : PoleKind::kCellCentred;
-  if (grid.north == wanted && grid.south == wanted) return "";
-  return concat("the ", there,
-                wanted == PoleKind::kPoint ? "do not end with rows at both poles"
-                                           : "do not end half a row before both poles");
-}
-
-/// Whether some model or layer in a section works with spherical harmonics.
-bool has_harmonics(const Json& section) {
-  if (section.is_object()) {
-    const std::string type = section.contains("type") && section["type"].is_string()
-                                 ? section["type"].get<std::string>()
-                                 : std::string();
-    if (type == "sfno" || type.starts_with("spherical_")) return true;
-  }
-  return (section.is_object() || section.is_array()) && std::ranges::any_of(section, has_harmonics);
-}
-
-/// What a model of spherical harmonics takes the grid for and it is not. (One whose rows are others of those
-/// that it knows, around the globe, is not built.)
-std::vector<std::string> sphere_warnings(const Json& model, const Grid& grid) {
-  if (!has_harmonics(model)) return {};
-  const auto warn = [&](std::size_t axis, const char* name, const char* why) {
-    const std::vector<double>& points = grid.axes[axis].coordinates;
-    return concat("model works with spherical harmonics, for fields around the globe, but the ", name,
-                  " of the data, ", number(points.front()), " to ", number(points.back()), ", ", why);
-  };
-  std::vector<std::string> warnings;
-  if (!grid.periodic) warnings.push_back(warn(1, "longitudes", "do not go round"));
-  if (!global_rows_of(grid.axes[0].coordinates))
-    warnings.push_back(warn(0, "latitudes", "are none of those between both poles that it knows"));
-  return warnings;
-}
-
 }  // namespace
-
-std::vector<std::string> edge_warnings(const Json& model, const Grid& grid) {
-  if (!grid.geographic) return {};
-  std::vector<EdgeUse> found;
-  collect_edges(model, "model", found);
-  std::vector<std::string> warnings = sphere_warnings(model, grid);
-  for (const EdgeUse& use : found) {
-    const std::string why = misfit(use, grid);
-    if (why.empty()) continue;
-    const bool is_switch = use.key.ends_with(".circular");
-    warnings.push_back(concat(
-        use.key,
-        is_switch ? " is true"
-                  : concat(" is \"", use.mode, "\" along ", use.axis == 0 ? "latitude" : "longitude"),
-        ", but ", why, is_switch ? "; set it to false" : "; \"replicate\" takes the last point there"));
-  }
-  return warnings;
-}
 
 Time usual_step(const std::vector<Time>& times) {
   std::map<Time, std::int64_t> counts;
@@ -432,8 +343,9 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
       report.warnings.push_back(sentence);
   }
   if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
-  for (const std::string& warning : edge_warnings(configuration.model.to_json(), data.grid()))
+  for (const std::string& warning : edge_warnings(configuration.model.to_json(), data))
     report.warnings.push_back(warning);
+  for (const std::string& warning : area_warnings(configuration, data)) report.warnings.push_back(warning);
   report_values(data.statistics(), report);
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ",

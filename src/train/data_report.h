@@ -17,16 +17,9 @@ struct DataReport {
 
 /// Of the data of a configuration: parts that overlap, that files, or fields that are prescribed, do not
 /// cover or cover with gaps, a batch larger than an epoch, validations without data and data without
-/// validations, constant fields that change (of which a few rows are read), and edge_warnings(). Local.
+/// validations, constant fields that change (of which a few rows are read), edge_warnings() and
+/// area_warnings(). Local.
 DataReport report_data(const Configuration& configuration, SampleSource& data);
-
-/// Of keys by which a model reads beyond the ends of a geographic grid (padding_mode, circular): those that
-/// go round a circle which the grid does not close, or across poles which its rows do not reach in that way.
-/// One for each, with the first place in the configuration that has it; none of other grids. And of a model
-/// of spherical harmonics, whose rows are others than it says, or do not go round.
-///
-/// @param model  its section, as it is written out.
-std::vector<std::string> edge_warnings(const Json& model, const Grid& grid);
 
 /// The step between ascending times that is there most often, the shortest of those; 0 for less than two
 /// times.

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "samples/cell_weights.h"
 #include "samples/data_forms.h"
 #include "train/first_fields.h"
 #include "train/first_periods.h"
@@ -62,6 +63,19 @@ bool has_places(FileSet& files, std::vector<std::string>& notices) {
   } catch (const DataError& error) {
     notices.push_back(concat("without the forcings latitude and longitude: ", error.what()));
     return false;
+  }
+}
+
+/// The variable with the areas of the cells of a grid whose points have latitudes and longitudes of their
+/// own, which is then selected; "" where there is none on this grid.
+std::string cell_area_of(FileSet& files) {
+  const std::optional<std::string> name = files.grid().geographic ? std::nullopt : files.cell_area_variable();
+  if (!name) return "";
+  try {
+    select_cell_area(files, *name);
+    return *name;
+  } catch (const DataError&) {
+    return "";
   }
 }
 
@@ -164,6 +178,12 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   } else if (member.number) {
     data.add("member", concat(*member.number), "of the ensemble; \"all\": each is a series of samples");
   }
+  const std::string cell_area = cell_area_of(files);
+  const bool areas = files.grid().geographic || !cell_area.empty();
+  if (!cell_area.empty())
+    data.add("cell_area", quoted(cell_area), "areas of cells, by which points count in loss and scores");
+  if (!areas)
+    data.say("with \"cell_area\": \"auto\" and loss.area_weighted points count by the areas between them");
   const bool months = files.of_months();
   if (months) data.add("time_step", quoted("month"), "a state stands for its month, which counts 720 hours");
   data.add("input_hours", durations_text(input_times),
@@ -185,9 +205,10 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
              : lead % kHour == 0 ? concat(lead / kHour, "-hour")
                                  : duration_text(lead),
              " forecasts on a grid of ", space, " points from ", counted(std::ssize(paths), "file"), ".");
-  return {whole_text(options, title, data, space, globe_keys(files.grid()),
-                     predicted.fields + prescribed.fields, R"({"type": "mse", "area_weighted": true})"),
-          std::move(notices)};
+  return {
+      whole_text(options, title, data, space, globe_keys(files.grid()), predicted.fields + prescribed.fields,
+                 concat(R"({"type": "mse", "area_weighted": )", areas ? "true}" : "false}")),
+      std::move(notices)};
 }
 
 }  // namespace jigsaw::inline train

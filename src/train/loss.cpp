@@ -19,10 +19,32 @@ Array point_weights(const Rank& rank, const Box& box, const std::vector<double>&
   return kept_constant(rank.context, {box.extent.count(1, box.extent.rank() - 1)}, DType::kFloat64, of_rows);
 }
 
-FieldLoss::FieldLoss(const FieldLossOptions& options, const std::vector<double>& row_weights,
+namespace {
+
+/// What point_weights() took up to a device, by the weights themselves.
+struct KeptCellWeights {
+  std::map<CellWeights::Values, Array> known;
+};
+
+}  // namespace
+
+Array point_weights(const Rank& rank, const Box& box, const CellWeights& cells) {
+  if (cells.by_rows()) return point_weights(rank, box, cells.rows());
+  const Shape shape{box.extent[1] * box.extent[2]};
+  if (rank.context.device() == Device::kMeta)
+    return Array(rank.context, shape, DType::kFloat64, Purpose::kWorkspace);
+  const CellWeights::Values values = cells.of({{box.begin[1], box.begin[2]}, {box.extent[1], box.extent[2]}});
+  const auto make = [&] { return constant(rank.context, shape, DType::kFloat64, *values); };
+  if (rank.context.runtime() == nullptr) return make();
+  Array& kept = rank.context.state<KeptCellWeights>().known[values];
+  if (!kept.defined()) kept = make();
+  return kept;
+}
+
+FieldLoss::FieldLoss(const FieldLossOptions& options, const CellWeights& cells,
                      std::vector<std::string> variables)
-    : terms_(options.terms), members_(options.members), row_weights_(row_weights) {
-  if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
+    : terms_(options.terms), members_(options.members), cells_(cells) {
+  if (!options.area_weighted) cells_ = cells.alike();
   for (const std::string& variable : variables) {
     const auto weight = options.variable_weights.find(variable);
     weights_.push_back(weight == options.variable_weights.end() ? 1.0 : weight->second);
@@ -169,7 +191,7 @@ FieldSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms,
                              const Array& target, const Layout& layout) const {
   const Layout samples = of_samples(layout, members_.count);
   const Box box = rank.box(samples);
-  const Array weights = box.empty() ? Array() : point_weights(rank, box, row_weights_);
+  const Array weights = box.empty() ? Array() : point_weights(rank, box, cells_);
   return field_sums(rank, terms, prediction, target, samples, weights);
 }
 
@@ -200,7 +222,7 @@ Array FieldLoss::gradient(const Rank& rank, const FieldSums& sums, double scale,
   const int last = box.begin.rank() - 1;
   const Array factors = loss_factors(rank.context, sums.parts().denominator, weights(rank.context), scale);
   const Box here{{0, box.begin[last]}, {box.extent[0], box.extent[last]}};
-  const Array of_points = point_weights(rank, box, row_weights_);
+  const Array of_points = point_weights(rank, box, cells_);
   Array gradient;
   for (const ErrorTerm& term : terms_) {
     Array factor = extract_box(rank.context, factors, here, Purpose::kWorkspace);

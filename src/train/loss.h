@@ -3,10 +3,12 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/variable.h"
 #include "kernels/loss.h"
+#include "samples/cell_weights.h"
 #include "train/ensemble.h"
 
 namespace jigsaw::inline train {
@@ -75,6 +77,9 @@ class Loss {
 /// Weights of the points of a box of [B, space…, C], f64 [points]: those of its rows, `row_weights` by global
 /// row. For kernels to read.
 Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights);
+/// The same of cells. Those of points of their own go up to a device once. @throws DataError  where they
+/// cannot be read.
+Array point_weights(const Rank& rank, const Box& box, const CellWeights& cells);
 
 /// Which samples of a layout [B, …] stand on this rank and on those it shares them with.
 struct SampleGroup {
@@ -139,11 +144,14 @@ FieldSums field_sums(const Rank& rank, std::span<const ErrorTerm> terms, const A
 /// layout wants them in one of members_together() (train/ensemble.h); targets stand in of_samples() of it.
 class FieldLoss : public Loss {
  public:
-  /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
-  /// @param variables    names of the target channels, for variable_weights.
+  /// @param cells      how much points count when area_weighted.
+  /// @param variables  names of the target channels, for variable_weights.
   /// @throws ConfigError when a weight names no variable, or all are 0.
+  FieldLoss(const FieldLossOptions& options, const CellWeights& cells, std::vector<std::string> variables);
+  /// @param row_weights  weight of each row of the grid (mean 1).
   FieldLoss(const FieldLossOptions& options, const std::vector<double>& row_weights,
-            std::vector<std::string> variables);
+            std::vector<std::string> variables)
+      : FieldLoss(options, CellWeights(row_weights), std::move(variables)) {}
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
   MeanArray backward(const Rank& rank, const Variable& prediction, const Array& target,
@@ -174,7 +182,7 @@ class FieldLoss : public Loss {
 
   std::vector<ErrorTerm> terms_;
   Members members_;
-  std::vector<double> row_weights_;
+  CellWeights cells_;
   std::vector<double> weights_;  // per variable
 };
 

@@ -15,7 +15,7 @@ class ForecastObjective : public Objective {
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
                     Communicator& communicator, const DataUse& use)
       : data_(configuration.data, folder, configuration.train.rollout.most(), communicator, use),
-        loss_(loss_options(configuration, data_), data_.grid().row_weights(),
+        loss_(loss_options(configuration, data_), data_.cell_weights(),
               channel_names(data_.channels().targets)),
         rollout_(configuration.validation_rollout()),
         members_(configuration.ensemble.members) {}

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "train/ensemble.h"
+#include "train/grid_warnings.h"
 #include "train/pole_crossing.h"
 #include "train/run_machine.h"
 
@@ -78,6 +79,7 @@ std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const Sample
 void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world,
                      const MemoryRoom& room, bool trains) {
   const Statistics neutral = neutral_statistics(data.channels().inputs);
+  refuse_harmonics(configuration.model.to_json(), data.grid());
   const std::int64_t classes = configuration.data.classes;
   const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
   const std::unique_ptr<Model> model =

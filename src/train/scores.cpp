@@ -43,9 +43,9 @@ class ForecastScores : public Scores {
       : data_(data),
         loss_(loss),
         members_(members),
-        rows_(data.grid().row_weights()),
-        score_({}, rows_, channel_names(data.channels().targets)),
-        of_members_(options_of(members), rows_, channel_names(data.channels().targets)),
+        cells_(data.cell_weights()),
+        score_({}, cells_, channel_names(data.channels().targets)),
+        of_members_(options_of(members), cells_, channel_names(data.channels().targets)),
         physical_(data.channels(), data.statistics(), data.options().predict),
         leads_(static_cast<std::size_t>(rollout)) {}
 
@@ -140,7 +140,7 @@ class ForecastScores : public Scores {
                               batch.state(lead),
                               where_both(rank.context, batch.origin, batch.baseline),
                               {}};
-    const Array weights = point_weights(rank, rank.box(layout), rows_);
+    const Array weights = point_weights(rank, rank.box(layout), cells_);
     const ScoreSums sums = sum_scores(rank, layout, scored, weights.reshaped({1, weights.count()}));
     const auto append_sums = [&](ScoreSum kind, ScoreSum weight) {
       append_means(all, sums.group.samples, sums.channels, [&](std::int64_t b, std::int64_t c) {
@@ -202,7 +202,7 @@ class ForecastScores : public Scores {
   const Dataset& data_;
   const FieldLoss& loss_;
   std::int64_t members_;
-  std::vector<double> rows_;
+  CellWeights cells_;
   FieldLoss score_, of_members_;  // area-weighted, every variable alike
   PhysicalStates physical_;
   std::vector<Lead> leads_;

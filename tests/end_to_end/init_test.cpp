@@ -346,7 +346,7 @@ TEST_F(InitTest, TellsWhatIsConstantInFilesOfOneStateFromWhatHasNoTime) {
 /// CMIP's ocean: rows and columns without coordinates, latitudes and longitudes of points and of their cells'
 /// corners.
 TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
-  const auto write = [&](const std::string& file_name, bool hole) {
+  const auto write = [&](const std::string& file_name, bool hole, bool areas = false) {
     testing::NetcdfWriter file(folder_ / file_name);
     const int time = file.dimension("time", 40), j = file.dimension("j", 8), i = file.dimension("i", 12),
               corner = file.dimension("vertices", 4), times = file.variable("time", NC_DOUBLE, {time});
@@ -367,11 +367,17 @@ TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
     for (std::size_t t = 0; t < 40; ++t)
       for (std::size_t point = 0; point < 96; ++point) values.push_back(wave(t, point / 12, point % 12));
     file.put(file.variable("tos", NC_FLOAT, {time, j, i}), values);
+    if (areas) file.put(file.variable("areacello", NC_FLOAT, {j, i}), FieldFile::steps(96, 1e9, 1e7));
   };
   write("ocean.nc", false);
   expect_runs("--data " + quoted(folder_ / "ocean.nc"), "0.2");
   expect_text({R"("variables": ["tos"])", R"("forcings": ["latitude", "longitude")"});
   EXPECT_EQ(text().find("static"), std::string::npos) << text();
+  expect_text({R"("area_weighted": false)"});
+  EXPECT_EQ(text().find(R"("cell_area": "areacello")"), std::string::npos) << text();
+  write("areas.nc", false, true);
+  expect_runs("--data " + quoted(folder_ / "areas.nc"), "0.2");
+  expect_text({R"("cell_area": "areacello")", R"("area_weighted": true)"});
   // Land may have no place.
   write("hole.nc", true);
   expect_runs("--data " + quoted(folder_ / "hole.nc"), "0.2");

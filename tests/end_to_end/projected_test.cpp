@@ -64,7 +64,8 @@ class Projected : public ::testing::Test {
     const int dates = file.variable("Times", NC_CHAR, {time, length}),
               latitudes = file.variable("XLAT", NC_FLOAT, {time, y, x}),
               longitudes = file.variable("XLONG", NC_FLOAT, {time, y, x}),
-              t2 = file.variable("T2", NC_FLOAT, {time, y, x});
+              t2 = file.variable("T2", NC_FLOAT, {time, y, x}),
+              areas = file.variable("AREA", NC_DOUBLE, {y, x});
     file.text(latitudes, "units", "degree_north");
     file.text(longitudes, "units", "degree_east");
     file.text(t2, "units", "K");
@@ -89,6 +90,12 @@ class Projected : public ::testing::Test {
     file.put(latitudes, all, north);
     file.put(longitudes, all, east);
     file.put(t2, all, values);
+    std::vector<double> cells;
+    for (std::size_t point = 0; point < kPoints; ++point) {
+      const std::size_t i = turned ? kPoints - 1 - point : point;
+      cells.push_back(2 + std::sin(0.01 * static_cast<double>(i)) + 0.5 * std::cos(static_cast<double>(i)));
+    }
+    file.put(areas, cells);
   }
 
   static void command(int ranks, const std::string& name, const std::string& more) {
@@ -187,6 +194,42 @@ TEST_F(Projected, RegionsAreThoseOfThePlaces) {
   EXPECT_EQ(none.exit_code, 2);
   ASSERT_EQ(none.errors().size(), 1U) << none.err;
   EXPECT_NE(none.errors()[0].find("the region dot holds no point"), std::string::npos) << none.err;
+}
+
+/// The same with areas that the files hold, of a model that was trained without.
+TEST_F(Projected, ScoresCountByTheAreasOfCells) {
+  command(1, "predict", "--period valid --overwrite --output " + path("valid.nc"));
+  const NetcdfReader forecasts(path("valid.nc")), states(path("wrfout_d01"));
+  const std::vector<double> forecast = forecasts.values("T2"), truth = states.values("T2"),
+                            areas = states.values("AREA");
+  ASSERT_EQ(areas.size(), kPoints);
+  double squares = 0, absolute = 0;
+  for (std::size_t window = 0; window < kWindows; ++window) {
+    double sum = 0, sizes = 0, all = 0;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      const double error = forecast[window * kPoints + i] - truth[(kFirstValid + window + 1) * kPoints + i];
+      sum += areas[i] * error * error;
+      sizes += areas[i] * std::abs(error);
+      all += areas[i];
+    }
+    squares += sum / all / static_cast<double>(kWindows);
+    absolute += sizes / all / static_cast<double>(kWindows);
+  }
+  const std::string asks = "data.cell_area names a variable with the areas of cells";
+  for (const int ranks : {1, 2}) {
+    const std::string mesh = ranks > 1 ? " --set 'mesh={\"domain\":[2,1]}' " : " ",
+                      evaluate = "evaluate --config " + path("config.json") + " --checkpoint " + path("run") +
+                                 mesh + "--overwrite --json " + path("areas.json");
+    const Outcome alike = run(ranks, evaluate),
+                  weighted = run(ranks, evaluate + " --set data.cell_area=AREA");
+    ASSERT_EQ(alike.exit_code, 0) << alike.err;
+    ASSERT_EQ(weighted.exit_code, 0) << weighted.err;
+    EXPECT_NE(alike.err.find(asks), std::string::npos) << alike.err;
+    EXPECT_EQ(weighted.err.find(asks), std::string::npos) << weighted.err;
+    const Json said = Json::parse(read(path("areas.json"))).at("scores").at("T2").at("all");
+    EXPECT_NEAR(said.at("rmse").at(0).get<double>() / std::sqrt(squares), 1, 1e-5) << ranks;
+    EXPECT_NEAR(said.at("mae").at(0).get<double>() / absolute, 1, 1e-5) << ranks;
+  }
 }
 
 /// Of as many rows and columns, which alone would not tell.

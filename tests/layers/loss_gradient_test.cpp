@@ -62,8 +62,7 @@ Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const 
   return answer;
 }
 
-void check(const std::vector<ErrorTerm>& terms) {
-  const FieldLoss loss = make_loss(terms);
+void check(const FieldLoss& loss) {
   const Fields fields = made_up();
   const double scale = 2.5;
   const Answer one = on_mesh(loss, fields, scale, {});
@@ -84,6 +83,53 @@ void check(const std::vector<ErrorTerm>& terms) {
     EXPECT_NEAR(many.loss / one.loss, 1, 1e-13);
     EXPECT_LE(testing::relative_difference(many.gradient.at("prediction"), one.gradient.at("prediction")),
               1e-13);
+  }
+}
+
+void check(const std::vector<ErrorTerm>& terms) {
+  check(make_loss(terms));
+}
+
+/// Of points with an area of their own, one of them without any, over 3.
+double own_area(std::int64_t row, std::int64_t column) {
+  return row == 2 && column == 1 ? 0 : 1 + 0.2 * static_cast<double>(row * 4 + column);
+}
+CellWeights own_areas() {
+  return CellWeights(5, 3, [](const Box& plane, std::span<double> out) {
+    std::size_t i = 0;
+    for (std::int64_t row = plane.begin[0]; row < plane.end(0); ++row)
+      for (std::int64_t column = plane.begin[1]; column < plane.end(1); ++column)
+        out[i++] = own_area(row, column);
+  });
+}
+
+TEST(LossGradient, CellsOfTheirOwnArea) {
+  check(FieldLoss({{{}}, true, {{"b", 2.5}}}, own_areas(), {"a", "b", "c"}));
+  const Fields fields = made_up();
+  const auto loss_of = [&](bool area_weighted) {
+    double sum = 0, weights = 0;
+    for (std::int64_t b = 0; b < kShape[0]; ++b) {
+      for (std::int64_t c = 0; c < kShape[3]; ++c) {
+        double numerator = 0, denominator = 0;
+        for (std::int64_t point = 0; point < 20; ++point) {
+          const auto i = static_cast<std::size_t>((b * 20 + point) * kShape[3] + c);
+          if (std::isnan(fields.target[i])) continue;
+          const double weight = area_weighted ? own_area(point / 4, point % 4) / 3 : 1;
+          const double error = fields.prediction[i] - fields.target[i];
+          numerator += weight * error * error;
+          denominator += weight;
+        }
+        if (denominator == 0) continue;
+        sum += (c == 1 ? 2.5 : 1) * numerator / denominator;
+        weights += c == 1 ? 2.5 : 1;
+      }
+    }
+    return sum / weights;
+  };
+  for (const bool area_weighted : {true, false}) {
+    const FieldLoss loss({{{}}, area_weighted, {{"b", 2.5}}}, own_areas(), {"a", "b", "c"});
+    EXPECT_NEAR(on_mesh(loss, fields, 1, {}).loss / loss_of(area_weighted), 1, 1e-13);
+    EXPECT_NEAR(on_mesh(loss, fields, 1, {1, {2, 2}, 1}).loss / loss_of(area_weighted), 1, 1e-13);
   }
 }
 

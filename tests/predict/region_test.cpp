@@ -74,13 +74,15 @@ TEST(Region, WeighsThePointsOfAPiece) {
   const std::vector<double> rows = grid.row_weights();
   const Region region{"a", -20, 20, -10, 10};
   // Rows 13 to 23, of which 14 to 22 are inside; columns 70 to 71, both inside, from −10 on.
-  const std::vector<double> piece = region.point_weights(grid, {{13, 69}, {11, 3}}, nullptr);
+  const std::vector<double> piece =
+      region.point_weights(grid, {{13, 69}, {11, 3}}, nullptr, CellWeights(rows));
   ASSERT_EQ(piece.size(), 33U);
   for (std::size_t i = 0; i < piece.size(); ++i) {
     const std::size_t row = 13 + i / 3, column = 69 + i % 3;
     EXPECT_EQ(piece[i], row >= 14 && row <= 22 && column >= 70 ? rows[row] : 0) << i;
   }
-  EXPECT_NEAR(sum(Region{"all"}.point_weights(grid, Box::whole(grid.shape()), nullptr)), 37 * 72, 1e-9);
+  EXPECT_NEAR(sum(Region{"all"}.point_weights(grid, Box::whole(grid.shape()), nullptr, CellWeights(rows))),
+              37 * 72, 1e-9);
 }
 
 /// Whose rows and columns are numbers, not degrees.
@@ -88,9 +90,19 @@ TEST(Region, GoesByThePlacesOfProjectedPoints) {
   const Grid grid = make_plain_grid({120, 2});
   const Box piece{{100, 0}, {2, 2}};
   const PointPlaces places{{49, 51, 50, std::nan("")}, {-1, 359, 2, std::nan("")}};
-  const std::vector<double> inside = Region{"a", 50, 60, -5, 1}.point_weights(grid, piece, &places);
+  const CellWeights alike(std::vector<double>(120, 1.0));
+  const Region box{"a", 50, 60, -5, 1};
+  const std::vector<double> inside = box.point_weights(grid, piece, &places, alike);
   EXPECT_EQ(inside, (std::vector<double>{0, 1, 0, 0}));
-  EXPECT_EQ(Region{"all"}.point_weights(grid, piece, &places), std::vector<double>(4, 1.0));
+  EXPECT_EQ(Region{"all"}.point_weights(grid, piece, &places, alike), std::vector<double>(4, 1.0));
+  // Of cells of other areas, mean 4 over the grid: 1, 2 … of the piece.
+  const CellWeights areas(120, 4, [](const Box& plane, std::span<double> out) {
+    EXPECT_EQ(plane, (Box{{100, 0}, {2, 2}}));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(i + 1);
+  });
+  EXPECT_EQ(box.point_weights(grid, piece, &places, areas), (std::vector<double>{0, 0.5, 0, 0}));
+  EXPECT_EQ(Region{"all"}.point_weights(grid, piece, &places, areas),
+            (std::vector<double>{0.25, 0.5, 0.75, 1}));
 }
 
 TEST(Region, UsualOnesAreThoseOfTheGrid) {

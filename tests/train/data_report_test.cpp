@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
+#include "train/grid_warnings.h"
+
 namespace jigsaw {
 namespace data_report_test {
 
@@ -148,6 +151,45 @@ TEST(EdgeWarnings, SayWhatASphereDoesNotHave) {
   const Json residual = {{"type", "residual"}, {"layers", {{{"type", "spherical_conv"}}}}};
   EXPECT_EQ(edge_warnings({{"type", "sequential"}, {"layers", {residual}}}, area), of_area);
   EXPECT_EQ(edge_warnings({{"type", "sequential"}, {"layers", {{{"type", "linear"}}}}}, area), Lines());
+}
+
+/// Rows and columns that are numbers, of points with latitudes and longitudes of their own.
+TEST(EdgeWarnings, SayWhatPointsWithPlacesOfTheirOwnDoNotHave) {
+  Grid grid = make_plain_grid({4, 6});
+  grid.corners = {0, 0, 0, 50, 30, 0, 30, 50};
+  const Json globe = {{"type", "unet"}, {"padding_mode", {"pole_cell", "circular"}}};
+  const std::string poles =
+      "model.padding_mode is \"pole_cell\" along the first dim, but each point of the data has a latitude "
+      "and "
+      "a longitude of its own, so that rows do not end at poles; \"replicate\" takes the last point there";
+  EXPECT_EQ(edge_warnings(globe, grid, FileSet::GoesRound{false, true}), Lines{poles});
+  EXPECT_EQ(edge_warnings(globe, grid, FileSet::GoesRound{false, false}),
+            (Lines{poles,
+                   "model.padding_mode is \"circular\" along the second dim, but the last column of the data "
+                   "does not lie beside the first one; \"replicate\" takes the last point there"}));
+  const Json swin = {{"type", "swin"}, {"circular", true}};
+  EXPECT_EQ(edge_warnings(swin, grid, FileSet::GoesRound{false, true}), Lines());
+  EXPECT_EQ(
+      edge_warnings(swin, grid, FileSet::GoesRound{}),
+      Lines{"model.circular is true, but the last column of the data does not lie beside the first one; "
+            "set it to false"});
+  EXPECT_EQ(
+      edge_warnings({{"type", "unet"}, {"padding_mode", "circular"}}, grid, FileSet::GoesRound{false, true}),
+      Lines{"model.padding_mode is \"circular\" along the first dim, but the last row of the data does "
+            "not lie at the first one; \"replicate\" takes the last point there"});
+  EXPECT_EQ(edge_warnings({{"type", "unet"}, {"padding_mode", "replicate"}}, grid, FileSet::GoesRound{}),
+            Lines());
+}
+
+TEST(Harmonics, AreRefusedWherePointsHavePlacesOfTheirOwn) {
+  Grid grid = make_plain_grid({4, 6});
+  const Json sfno = {{"type", "sfno"}, {"latitudes", "pole_cell"}};
+  EXPECT_NO_THROW(refuse_harmonics(sfno, grid)) << "of data that are only described";
+  EXPECT_NO_THROW(refuse_harmonics(sfno, make_geographic_grid(range(60, -10, 4), range(0, 10, 6))));
+  grid.corners = {0, 0, 0, 50, 30, 0, 30, 50};
+  EXPECT_NO_THROW(refuse_harmonics({{"type", "unet"}}, grid));
+  const Json layers = {{"type", "sequential"}, {"layers", {{{"type", "spherical_conv"}}}}};
+  for (const Json& model : {sfno, layers}) EXPECT_THROW(refuse_harmonics(model, grid), ConfigError);
 }
 
 }  // namespace data_report_test

@@ -156,6 +156,7 @@ const std::vector<Void>& cases() {
       {"data.region", "data.region", {"data.region={\"latitude\":[30,60]}"}, true, true},
       {"data.every", "data.every", {"data.every=2"}, true, true},
       {"data.regrid", "data.regrid", {"data.regrid={\"method\":\"linear\"}"}, true, true},
+      {"data.cell_area", "data.cell_area", {"data.cell_area=auto"}, true, true},
       {"data.time_step", "data.time_step", {"data.time_step=6"}, true, true},
       {"data.overlap", "data.overlap", {"data.overlap=first"}, true, true},
       {"data.forcing_variables", "data.forcing_variables", {"data.forcing_variables=[\"sst\"]"}, true, true},

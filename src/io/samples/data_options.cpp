@@ -182,6 +182,14 @@ void declare_selection(Keys<DataOptions>& keys) {
           "How fields on other grids of latitudes and longitudes are brought to one grid: that of the first "
           "target in the files (of data.lead_hours 0, where they hold none, of the first of data.static), or "
           "one that is named here. data.region and data.every choose among its points.");
+  keys.add("cell_area", &DataOptions::cell_area)
+      .counts_where(of_forecasts())
+      .doc(
+          "The areas of cells by which points count, in scores, and in the loss where loss.area_weighted is "
+          "true: the name of a variable of the files on rows and columns, constant in time and in any unit, "
+          "such as areacello or TAREA; missing ones are 0. \"auto\": those between the two-dimensional "
+          "latitudes and longitudes of the points. \"\": rows count by their area on grids of latitudes and "
+          "longitudes, on others all points alike.");
   keys.add("time_step", &DataOptions::time_step)
       .counts_where(of_forecasts())
       .doc(

@@ -109,6 +109,7 @@ struct DataOptions {
   RegionOptions region;
   std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
   RegridOptions regrid;
+  std::string cell_area;  ///< "": by rows; "auto", or a variable with the areas of cells
   TimeStep time_step;
   Overlap overlap = Overlap::kEqual;
   MemberChoice member;   ///< of an ensemble

@@ -36,6 +36,7 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   });
   const StatisticsPass& pass = use.pass;
   if (pass.before) pass.before(*this);
+  cell_weights_ = jigsaw::cell_weights(*files_, inputs_only ? "" : options.cell_area, communicator);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
     Statistics spared;
@@ -106,6 +107,7 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files_->select_prescribed(field, options_.forcing_times);
   for (const Field& field : constants) files_->select(field, false);
+  if (trained_with == nullptr) select_cell_area(*files_, options_.cell_area);
   if ((options_.member.all || options_.member.number) && !files_->has_members()) {
     const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);
     throw ConfigError(

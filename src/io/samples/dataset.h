@@ -5,6 +5,7 @@
 
 #include "comm/communicator.h"
 #include "samples/batch_reader.h"
+#include "samples/cell_weights.h"
 #include "samples/channels.h"
 #include "samples/data_options.h"
 #include "samples/data_use.h"
@@ -36,6 +37,9 @@ class Dataset : public SampleSource {
   const Grid& grid() const override { return files_->grid(); }
   const Channels& channels() const override { return channels_; }
   const Statistics& statistics() const override { return statistics_; }
+  /// How much points count in means over space, as data.cell_area says; where nothing is read but what
+  /// forecasts start from, by rows.
+  const CellWeights& cell_weights() const { return cell_weights_; }
   /// Times 0 of all windows, ascending; of an ensemble of which all members are read each comes as often as
   /// there are members, that of member 0 first. Validation has none where no period is given.
   const std::vector<Time>& train_windows() const { return train_windows_; }
@@ -94,6 +98,7 @@ class Dataset : public SampleSource {
   Channels channels_;
   Rim rim_;
   Statistics statistics_;
+  CellWeights cell_weights_{std::vector<double>()};
   std::vector<Time> train_windows_, valid_windows_;
 };
 

@@ -168,6 +168,18 @@ class FileSet {
   bool is_between(const Field& field) const { return series(field).between != Between::kNothing; }
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
+  /// Whether a selected field is brought to the grid from another one.
+  bool is_regridded(const Field& field) const;
+  /// The variable without levels that holds the areas of cells, by its standard_name, cell_area, or a usual
+  /// name: areacello, areacella, cell_area, TAREA, or `area` in m2; nothing where there is none.
+  std::optional<std::string> cell_area_variable();
+  /// Whether rows and columns of a projected grid go round a circle.
+  struct GoesRound {
+    bool rows = false, columns = false;
+  };
+  /// The last column does where it lies beside the first one, the last row where it lies at the first one, as
+  /// far as places in the first, middle and last row show; also where these have none.
+  GoesRound goes_round() const;
   /// Of a constant field: the file whose last state is another one than that which is read, if that of the
   /// last file is, as far as three rows show: by more than a thousandth of their range, for files are packed
   /// in ways of their own. @throws DataError

@@ -7,6 +7,7 @@
 #include "files/field_attributes.h"
 #include "samples/degrees.h"
 #include "samples/file_set.h"
+#include "samples/nearest_points.h"
 
 namespace jigsaw::inline samples {
 
@@ -42,7 +43,46 @@ void remove_jumps(std::vector<double>& values, const std::vector<double>& of_gri
     values[i] += kCircle * std::round((of_grid[i] + shift - values[i]) / kCircle);
 }
 
+/// The chord between two of some places on the unit sphere; NaN where one has none.
+double chord_between(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
+                     std::size_t one, std::size_t other) {
+  if (std::isnan(latitudes[one] + longitudes[one] + latitudes[other] + longitudes[other]))
+    return std::nan("");
+  const UnitVector a = unit_vector(latitudes[one], longitudes[one]),
+                   b = unit_vector(latitudes[other], longitudes[other]);
+  return std::hypot(b[0] - a[0], b[1] - a[1], b[2] - a[2]);
+}
+
 }  // namespace
+
+bool FileSet::is_regridded(const Field& field) const {
+  return std::ranges::any_of(series(field).parts, [](const Part& part) { return part.regridded(); });
+}
+
+FileSet::GoesRound FileSet::goes_round() const {
+  if (!sampled_places_) return {};
+  const auto& [latitudes, longitudes] = *sampled_places_;
+  const std::size_t count = latitudes.size() / 3;  // of the first, middle and last row
+  if (count < 3) return {};
+  const auto chord = [&](std::size_t one, std::size_t other) {
+    return chord_between(latitudes, longitudes, one, other);
+  };
+  // Ends lie beside each other where they are about as far apart as the points there; where one of these has
+  // no place the row says nothing.
+  int closed = 0, open = 0;
+  for (std::size_t row = 0; row < 3; ++row) {
+    const std::size_t first = row * count, last = first + count - 1;
+    const double apart = chord(first, last), step = std::max(chord(first, first + 1), chord(last - 1, last));
+    if (std::isnan(apart) || std::isnan(step)) continue;
+    ++(apart <= 2 * step ? closed : open);
+  }
+  bool same_rows = true;
+  for (std::size_t column = 0; column + 1 < count; ++column) {
+    const double apart = chord(column, 2 * count + column), step = chord(column, column + 1);
+    if (apart > 2 * step) same_rows = false;
+  }
+  return {same_rows, open == 0 || closed > open};
+}
 
 FieldDescription FileSet::describe(const Field& field) {
   const Series& source = series(field);

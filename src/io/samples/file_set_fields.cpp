@@ -1,5 +1,6 @@
 // Where fields stand in the files of a set: variables, levels, members, versions and times.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -135,6 +136,28 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
   if (!known) refuse_unknown(field.variable);
   if (parts.empty()) refuse_level(field);
   return parts;
+}
+
+std::optional<std::string> FileSet::cell_area_variable() {
+  const std::lock_guard lock(mutex_);
+  constexpr std::array kNames = {"areacello", "areacella", "cell_area", "TAREA", "area"};
+  std::size_t best = kNames.size() + 1;  // of what has the standard_name one more than the last
+  std::optional<std::string> found;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    for (const FileVariable& variable : file.file().variables()) {
+      const FieldAxes axes = file.axes(variable);
+      if (!variable.numeric() || !axes.horizontal() || axes.level >= 0 || axes.channel >= 0) continue;
+      const auto name = std::ranges::find(kNames, variable.name);
+      auto rank = static_cast<std::size_t>(name - kNames.begin());
+      if (variable.name == "area" && !same_unit(variable.text("units"), "m2")) rank = kNames.size();
+      if (rank == kNames.size() && variable.text("standard_name") != "cell_area") continue;
+      if (rank >= best) continue;
+      best = rank;
+      found = variable.name;
+    }
+  }
+  return found;
 }
 
 /// Their positions by their numbers: the final analysis is 1, the preliminary one 5.

@@ -21,15 +21,17 @@ std::string why_none(const std::vector<Time>& times, const WindowRule& rule, Cal
   Time step = 0;
   for (std::size_t i = 1; i < times.size(); ++i) step = std::gcd(step, times[i] - times[i - 1]);
   if (step == 0) return "";
-  const auto fits = [&](Time time) { return time % step == 0; };
-  const bool inputs_fit = std::all_of(rule.input_times.begin(), rule.input_times.end(), fits);
-  if (inputs_fit && fits(rule.lead_time)) return "";
-  const auto uneven = std::ranges::find_if(times, [](Time time) { return time % kMinute != 0; });
-  if (step % kMinute != 0 && uneven != times.end()) {
+  const auto of_minutes = [](Time time) { return time % kMinute == 0; };
+  const auto uneven = std::ranges::find_if_not(times, of_minutes);
+  if (step % kMinute != 0 && uneven != times.end() && of_minutes(rule.lead_time) &&
+      std::ranges::all_of(rule.input_times, of_minutes)) {
     return concat("; some of these are not of whole minutes, as ", format_time(*uneven, calendar),
                   ", and times that are a lead apart must be so to the second; round them (in xarray: "
                   "dataset[\"time\"] = dataset.time.dt.round(\"min\"))");
   }
+  const auto fits = [&](Time time) { return time % step == 0; };
+  const bool inputs_fit = std::all_of(rule.input_times.begin(), rule.input_times.end(), fits);
+  if (inputs_fit && fits(rule.lead_time)) return "";
   return concat("; these are ", duration_text(step), " apart, so ",
                 inputs_fit ? "data.lead_hours" : "data.input_hours", " must be ",
                 inputs_fit ? "a multiple of " : "multiples of ",

@@ -374,11 +374,12 @@ TEST_F(BatchReaderTest, ALeadTakesTheSameMemoryHoweverManyThereAre) {
     EXPECT_EQ(bytes_of(batch), context_.arena().current_bytes(Purpose::kInput));
     return bytes_of(batch);
   };
-  // At lead 0 input, present and forcing, target and baseline, origin and rim; then forcing, target and rim.
+  // At lead 0 input, present and forcing, target and baseline, state, origin and rim; then forcing, target,
+  // state and rim.
   constexpr std::int64_t kPoints = 3 * 56, kSize = 8;
-  EXPECT_EQ(bytes(2, 0, 0, 7), kPoints * kSize * (3 * kGivenInputs + 4 * kGivenTargets));
+  EXPECT_EQ(bytes(2, 0, 0, 7), kPoints * kSize * (3 * kGivenInputs + 5 * kGivenTargets));
   EXPECT_EQ(bytes(40, 0, 0, 7), bytes(2, 0, 0, 7));
-  EXPECT_EQ(bytes(40, 1, 0, 7), kPoints * kSize * (kGivenInputs + 2 * kGivenTargets));
+  EXPECT_EQ(bytes(40, 1, 0, 7), kPoints * kSize * (kGivenInputs + 3 * kGivenTargets));
   EXPECT_EQ(bytes(40, 1, 0, 4) + bytes(40, 1, 4, 3), bytes(40, 1, 0, 7)) << "each of two ranks has its rows";
 }
 

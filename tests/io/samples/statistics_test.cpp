@@ -238,7 +238,7 @@ TEST(Statistics, SayHowMuchLiesBelowTheDomainOfATransform) {
     const Opened cut = open_with_cache(options, "", ranks);
     const SeenValues& seen = cut.statistics.seen.at("u10");
     EXPECT_DOUBLE_EQ(seen.lowest, open.least) << ranks << " ranks";
-    EXPECT_GT(seen.below, 0.1);
+    EXPECT_GT(seen.below, 0.01);
     EXPECT_LT(seen.below, 0.9);
     const Opened computed = open_with_cache(options, cache.path(), ranks);
     EXPECT_EQ(computed.passed, ranks == 1) << "those of a run before are kept";
