@@ -95,6 +95,8 @@ template CommandOption CommandOptions::add_option(const std::string&, std::optio
                                                   const std::string&) const;
 template CommandOption CommandOptions::add_option(const std::string&, std::vector<std::string>&,
                                                   const std::string&) const;
+template CommandOption CommandOptions::add_option(const std::string&, std::vector<int>&,
+                                                  const std::string&) const;
 template CommandOption CommandOptions::add_option(const std::string&, std::vector<double>&,
                                                   const std::string&) const;
 

@@ -1,3 +1,6 @@
+#include <charconv>
+#include <cmath>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -35,6 +38,8 @@ struct EvaluateArguments {
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
   std::vector<std::string> regions;
+  std::vector<std::string> thresholds;        ///< NAME=VALUE,… each, in place of validation.thresholds
+  std::vector<int> fss_scales;                ///< in place of validation.fss_scales
   std::vector<std::string> climatology;       ///< files; none: that of the training period
   std::optional<double> overlap, data_range;  ///< of images
   std::string json, netcdf;
@@ -58,9 +63,38 @@ void refuse_options(const EvaluateArguments& options, bool images) {
   }
 }
 
+/// Name and values of "pr=0.1,1,5"; nothing where the text is none such.
+std::optional<std::pair<std::string, std::vector<double>>> parse_threshold(const std::string& text) {
+  const std::size_t sign = text.rfind('=');
+  if (sign == std::string::npos || sign == 0) return std::nullopt;
+  std::vector<double> values;
+  for (const std::string& part : split(text.substr(sign + 1), ',')) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(value))
+      return std::nullopt;
+    values.push_back(value);
+  }
+  return std::pair{text.substr(0, sign), values};
+}
+
+/// The configuration with thresholds of the command line, which are checked as those of its keys are.
+ConfigArguments with_thresholds(const EvaluateArguments& options) {
+  ConfigArguments configuration = options.model.configuration;
+  Json thresholds = Json::object();
+  for (const std::string& text : options.thresholds) {
+    const auto [name, values] = parse_threshold(text).value();
+    for (const double value : values) thresholds[name].push_back(value);
+  }
+  if (!thresholds.empty()) configuration.overrides.push_back("validation.thresholds=" + thresholds.dump());
+  if (!options.fss_scales.empty())
+    configuration.overrides.push_back("validation.fss_scales=" + Json(options.fss_scales).dump());
+  return configuration;
+}
+
 /// Scores a model over a period. Errors end as those of training do.
 ExitCode run_evaluate(const EvaluateArguments& options) {
-  return run_job(options.model.configuration, [&](Job& job) {
+  return run_job(with_thresholds(options), [&](Job& job) {
     Configuration configuration = job.configuration;
     if (options.leads > 0) configuration.validation.rollout = options.leads;
     const bool images = configuration.data.of_images();
@@ -107,6 +141,18 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   add_members(command, options->members);
   command.add_option("--region", options->regions,
                      "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+  command
+      .add_option("--threshold", options->thresholds,
+                  "NAME=VALUE,VALUE,… in the unit of the files, such as tp=0.1,1,5: score how forecasts of a "
+                  "variable or field tell where it reaches these; may be repeated; default: "
+                  "validation.thresholds")
+      .checked([](const std::string& text) {
+        return parse_threshold(text) ? std::string()
+                                     : concat("must be NAME=VALUE,VALUE,… such as tp=0.1,1,5, not ", text);
+      });
+  command.add_option("--fss-scales", options->fss_scales,
+                     "Points along an edge of the squares of the fractions skill score, such as 1 5 21; "
+                     "default: validation.fss_scales");
   command.add_option("--climatology", options->climatology,
                      "Files with means by hour and dayofyear, as WeatherBench 2 has them; default: "
                      "those of data.train, formed in the same way");

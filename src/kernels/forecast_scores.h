@@ -96,4 +96,13 @@ Array score_sums(Context& context, const ScoredStates& states, const Array& weig
 Array truth_ranks(Context& context, const Array& forecasts, const Array& truth, std::int64_t members,
                   const Array& weights);
 
+/// How often so many members of an ensemble reach a threshold and the truth does or does not, in sums of
+/// weights: f64 [thresholds · 2 · (members + 1), b, regions, c]; kind (t · 2 + o) · (members + 1) + k where k
+/// members are not below threshold t, and the truth is (o = 0) or is not (o = 1). Of one member that is the
+/// contingency table. A member that is NaN makes every kind of every threshold NaN.
+/// @param forecasts, truth, weights  as truth_ranks() takes them.
+/// @param thresholds  [thresholds][c]; where one is NaN its kinds are 0.
+Array exceedance_sums(Context& context, const Array& forecasts, const Array& truth, std::int64_t members,
+                      std::span<const double> thresholds, const Array& weights);
+
 }  // namespace jigsaw::inline kernels

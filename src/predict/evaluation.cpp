@@ -160,7 +160,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
   const auto before = std::chrono::steady_clock::now();
-  ForecastScores scores(rank.context, data, std::move(regions), weights, leads, members, climatology.get());
+  ForecastScores scores(rank.context, data, std::move(regions), weights, leads, members, climatology.get(),
+                        thresholds_of(data, run.configuration().validation));
   {
     ProgressBar bar(log, "evaluate");
     Validation(run, true).run([&](int lead, const ShardedTensor& prediction,

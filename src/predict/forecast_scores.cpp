@@ -27,7 +27,7 @@ std::vector<double> whole_rows(const Rank& rank, const Layout& layout, const Arr
 
 ForecastScores::ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
                                const std::vector<std::vector<double>>& weights, int leads,
-                               std::int64_t members, const Climatology* climatology)
+                               std::int64_t members, const Climatology* climatology, Thresholds thresholds)
     : data_(data),
       regions_(std::move(regions)),
       rows_(data.grid().row_weights()),
@@ -36,6 +36,7 @@ ForecastScores::ForecastScores(const Context& context, const Dataset& data, std:
       climatology_(climatology),
       physical_(data.channels(), data.statistics(), data.options().predict),
       channels_(data.channels().targets.size()),
+      thresholds_(std::move(thresholds), leads, regions_.size(), members),
       means_(static_cast<std::size_t>(leads) * channels_ * regions_.size()),
       histograms_(means_.size(), {std::vector<double>(static_cast<std::size_t>(members + 1))}),
       power_(static_cast<std::size_t>(leads) * channels_) {
@@ -133,6 +134,7 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
       mean->count += *from++;
     }
   }
+  thresholds_.add(rank, lead, layout, members, states.forecast, states.truth, weights_);
   if (!fourier_) return;
   const std::vector<double> truth = whole_rows(rank, layout, states.truth);
   for (std::int64_t j = 0; j < members_; ++j)
@@ -231,6 +233,7 @@ void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layou
 }
 
 void ForecastScores::finish(const Rank& rank) {
+  thresholds_.finish(rank);
   if (!fourier_) return;
   for (Power& power : power_) {
     std::vector<double> all = power.forecast;

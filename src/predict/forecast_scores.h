@@ -7,6 +7,7 @@
 #include "predict/climatology.h"
 #include "predict/fourier.h"
 #include "predict/region.h"
+#include "predict/threshold_scores.h"
 #include "samples/dataset.h"
 #include "train/physical_states.h"
 #include "train/score_sums.h"
@@ -44,9 +45,10 @@ class ForecastScores {
   /// @param weights      of each region: Region::point_weights() of the rows and columns of this rank's
   /// piece.
   /// @param climatology  for this rank's piece; null for none: then there is no ACC.
+  /// @param thresholds   by which states are scored, too.
   ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
                  const std::vector<std::vector<double>>& weights, int leads, std::int64_t members,
-                 const Climatology* climatology);
+                 const Climatology* climatology, Thresholds thresholds = {});
 
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
@@ -62,6 +64,7 @@ class ForecastScores {
   std::vector<double> rank_histogram(int lead, std::size_t channel, std::size_t region) const;
   /// Empty on a grid that does not go around the globe.
   Spectrum spectrum(int lead, std::size_t channel) const;
+  const ThresholdScores& thresholds() const { return thresholds_; }
 
  private:
   /// Bytes of a climatology that stay on a device; of a larger one what is needed goes up again.
@@ -111,6 +114,7 @@ class ForecastScores {
   std::int64_t kept_bytes_ = 0;
   PhysicalStates physical_;
   std::size_t channels_;
+  ThresholdScores thresholds_;
   std::vector<Means> means_;           // by lead, channel, region
   std::vector<Histogram> histograms_;  // by lead, channel, region
   std::vector<Power> power_;           // by lead, channel

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -12,6 +10,8 @@
 #include "base/text.h"
 #include "files/netcdf_output.h"
 #include "predict/forecast_file.h"
+#include "predict/score_table.h"
+#include "predict/threshold_report.h"
 #include "samples/data_forms.h"
 
 namespace jigsaw::inline predict {
@@ -52,26 +52,6 @@ Json leads_of(const ScoreReport& report) {
   return leads;
 }
 
-/// A number in nine columns.
-std::string cell(double value) {
-  std::array<char, 32> text{};
-  if (std::isnan(value)) {
-    std::snprintf(text.data(), text.size(), " %9s", "-");
-  } else {
-    std::snprintf(text.data(), text.size(), " %9.4g", value);
-  }
-  return text.data();
-}
-
-/// A word above them.
-std::string title_cell(const std::string& title) {
-  return std::string(10 - title.size(), ' ') + title;
-}
-
-std::string padded(const std::string& text, std::size_t width) {
-  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
-}
-
 /// By variable, region and lead.
 Json rank_histograms_of(const ScoreReport& report) {
   const ForecastScores& scores = *report.scores;
@@ -91,26 +71,23 @@ Json rank_histograms_of(const ScoreReport& report) {
 
 std::vector<std::string> table_of(const ScoreReport& report) {
   const ForecastScores& scores = *report.scores;
-  std::size_t width = 8;
-  for (const Region& region : scores.regions()) width = std::max(width, region.name.size());
-  std::vector<std::string> lines;
+  const auto measures = measures_of(scores);
+  std::vector<std::string> columns, lines;
+  for (const Measure& measure : measures) columns.emplace_back(measure.title);
   for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
-    lines.push_back(concat(report.variables[variable],
-                           report.units[variable].empty() ? "" : concat(" [", report.units[variable], "]")));
-    std::string titles = concat("  ", padded("region", width), "    lead");
-    for (const Measure& measure : measures_of(scores)) titles += title_cell(measure.title);
-    lines.push_back(titles);
-    for (std::size_t region = 0; region < scores.regions().size(); ++region) {
-      for (int lead = 0; lead < scores.leads(); ++lead) {
-        const std::string hours = lead_text((lead + 1) * report.lead_time, report.of_months);
-        std::string line = concat("  ", padded(scores.regions()[region].name, width), "  ",
-                                  std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
-        const ForecastScore score = scores.score(lead, variable, region);
-        for (const Measure& measure : measures_of(scores)) line += cell(score.*measure.value);
-        lines.push_back(line);
-      }
-    }
+    const std::string& units = report.units[variable];
+    const std::vector<std::string> table =
+        score_table(report, concat(report.variables[variable], units.empty() ? "" : concat(" [", units, "]")),
+                    columns, [&](std::size_t region, int lead) {
+                      const ForecastScore score = scores.score(lead, variable, region);
+                      std::vector<double> numbers;
+                      for (const Measure& measure : measures) numbers.push_back(score.*measure.value);
+                      return numbers;
+                    });
+    lines.insert(lines.end(), table.begin(), table.end());
   }
+  const std::vector<std::string> tables = threshold_tables_of(report);
+  lines.insert(lines.end(), tables.begin(), tables.end());
   return lines;
 }
 
@@ -142,6 +119,7 @@ Json json_of(const ScoreReport& report) {
     }
   }
   if (scores.members() > 1) json["rank_histograms"] = rank_histograms_of(report);
+  if (scores.thresholds().any()) json["thresholds"] = thresholds_of(report);
   return json;
 }
 
@@ -159,6 +137,8 @@ class ScoreFile {
       define_scores(variable);
       if (scores_.members() > 1) define_ranks(variable);
       if (wave_numbers_ > 0) define_spectra(variable);
+      if (scores_.thresholds().any() && !scores_.thresholds().of(variable).empty())
+        define_thresholds(variable);
     }
     file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
     file_.add_text(NetcdfOutput::kFile, "title", report_.title);
@@ -208,12 +188,28 @@ class ScoreFile {
       rank_ = add_axis("rank", ranks);
       file_.add_text(integers_.back().first, "long_name", "number of members below the truth");
     }
+    define_threshold_axes();
     wave_numbers_ = scores_.spectrum(0, 0).truth.size();
     if (wave_numbers_ == 0) return;
     std::vector<int> waves(wave_numbers_);
     std::iota(waves.begin(), waves.end(), 0);
     wave_ = add_axis("wave_number", waves);
     file_.add_text(integers_.back().first, "long_name", "zonal wave number");
+  }
+
+  void define_threshold_axes() {
+    const ThresholdScores& thresholds = scores_.thresholds();
+    if (!thresholds.any()) return;
+    if (!thresholds.scales().empty()) {
+      scale_ = add_axis("fss_scale", {thresholds.scales().begin(), thresholds.scales().end()});
+      file_.add_text(integers_.back().first, "long_name",
+                     "points along an edge of the squares of the fractions skill score");
+    }
+    if (scores_.members() == 1) return;
+    std::vector<int> counts(static_cast<std::size_t>(scores_.members() + 1));
+    std::iota(counts.begin(), counts.end(), 0);
+    reaching_ = add_axis("members_reaching", counts);
+    file_.add_text(integers_.back().first, "long_name", "number of members that reach the threshold");
   }
 
   void add(const std::string& name, const std::vector<int>& dimensions, const std::string& long_name,
@@ -267,10 +263,54 @@ class ScoreFile {
         units, truth);
   }
 
+  /// By threshold, region and lead, with a dimension of its own for the thresholds of each variable.
+  void define_thresholds(std::size_t variable) {
+    const ThresholdScores& scores = scores_.thresholds();
+    const std::vector<double>& thresholds = scores.of(variable);
+    const std::string name = report_.variables[variable], axis = file_.free_name(name + "_threshold");
+    const int dimension = file_.add_dimension(axis.c_str(), thresholds.size());
+    const int coordinate = file_.add_variable(axis.c_str(), Type::kDouble, {dimension});
+    file_.add_text(coordinate, "long_name", "threshold of " + name);
+    if (!report_.units[variable].empty()) file_.add_text(coordinate, "units", report_.units[variable]);
+    numbers_.emplace_back(coordinate, thresholds);
+    const auto define = [&](const std::string& ending, const std::string& long_name, int last,
+                            const auto& put) {
+      std::vector<double> values;
+      for (std::size_t t = 0; t < thresholds.size(); ++t) {
+        for (std::size_t region = 0; region < scores_.regions().size(); ++region) {
+          for (int lead = 0; lead < scores_.leads(); ++lead)
+            put(scores.score(lead, variable, t, region), values);
+        }
+      }
+      std::vector<int> dimensions = {dimension, region_, lead_};
+      if (last >= 0) dimensions.push_back(last);
+      add(concat(name, "_", ending), dimensions, concat(long_name, " of ", name), "1", values);
+    };
+    const auto append = [](const std::vector<double>& from, std::vector<double>& to) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    for (const ThresholdMeasure& measure : threshold_measures(scores.members())) {
+      define(measure.name, measure.long_name, -1,
+             [&](const ThresholdScore& score, std::vector<double>& values) {
+               values.push_back(score.*measure.value);
+             });
+    }
+    if (scale_ >= 0) {
+      define("fss", "fractions skill score", scale_,
+             [&](const ThresholdScore& score, std::vector<double>& values) { append(score.fss, values); });
+    }
+    for (std::size_t i = 0; reaching_ >= 0 && i < kReliability.size(); ++i) {
+      define(kReliability[i].name, kReliability[i].long_name, reaching_,
+             [&](const ThresholdScore& score, std::vector<double>& values) {
+               append(score.*kReliability[i].values, values);
+             });
+    }
+  }
+
   const ScoreReport& report_;
   const ForecastScores& scores_;
   NetcdfOutput file_;
-  int lead_ = -1, region_ = -1, rank_ = -1, wave_ = -1;
+  int lead_ = -1, region_ = -1, rank_ = -1, wave_ = -1, scale_ = -1, reaching_ = -1;
   std::size_t wave_numbers_ = 0;
   std::vector<std::pair<int, std::vector<int>>> integers_;
   std::vector<std::pair<int, std::vector<double>>> numbers_;

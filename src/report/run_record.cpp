@@ -117,6 +117,18 @@ Json scores_of_netcdf(const std::string& path) {
         histograms.push_back(
             std::vector<double>(all.begin() + lead * ranks, all.begin() + (lead + 1) * ranks));
     }
+    if (const std::string ending = "_csi"; variable.name.ends_with(ending) && variable.shape.rank() == 3) {
+      const std::string name = variable.name.substr(0, variable.name.size() - ending.size());
+      const FileVariable* thresholds = file->find(name + "_threshold");
+      if (thresholds == nullptr) continue;
+      const std::vector<double> all = values();
+      auto from = all.begin();
+      for (const double threshold : file->read_all(*thresholds)) {
+        json["thresholds"][name][Json(threshold).dump()]["all"]["csi"] =
+            std::vector<double>(from, from + variable.shape[2]);
+        from += variable.shape[1] * variable.shape[2];
+      }
+    }
     const auto columns = static_cast<std::ptrdiff_t>(variable.shape.rank() == 2 ? variable.shape[1] : 0);
     for (const char* measure :
          {"persistence_rmse", "rmse", "acc", "crps", "spread", "spread_skill", "crps_skill"}) {

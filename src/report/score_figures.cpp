@@ -148,6 +148,55 @@ void add_rank_histograms(const RunRecord& run, const std::vector<double>& leads,
            shown.remark(run.scores_path))});
 }
 
+/// The critical success index of each threshold by lead, or where there is one lead by threshold.
+std::string plot_of_thresholds(const std::string& title, const std::vector<double>& leads,
+                               const Json& by_threshold) {
+  Plot plot = small_plot(title, "lead, hours", "CSI");
+  plot.from_zero = true;
+  std::vector<std::pair<double, std::string>> thresholds;
+  for (const auto& [text, regions] : by_threshold.items())
+    thresholds.emplace_back(Json::parse(text).get<double>(), text);
+  std::ranges::sort(thresholds);
+  if (leads.size() == 1) {
+    plot.x_label = "threshold";
+    Series series{"csi", {}, {}, 0, false};
+    for (const auto& [threshold, text] : thresholds) {
+      series.x.push_back(threshold);
+      series.y.push_back(
+          series_of(text, leads, by_threshold.at(text).at(kWholeGrid).at("csi"), 0, false).y.front());
+    }
+    plot.series.push_back(std::move(series));
+    return svg_of(plot);
+  }
+  for (const auto& [threshold, text] : thresholds) {
+    plot.series.push_back(series_of(concat("≥ ", short_number(threshold)), leads,
+                                    by_threshold.at(text).at(kWholeGrid).at("csi"), plot.series.size(),
+                                    false));
+  }
+  return svg_of(plot);
+}
+
+void add_thresholds(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
+                    Figures& figures) {
+  const Json thresholds = run.scores.value("thresholds", Json::object());
+  std::vector<std::string> names, plots;
+  for (const auto& [variable, by_threshold] : thresholds.items()) names.push_back(variable);
+  const ShownVariables shown = shown_of(names, kMostScored);
+  for (const std::string& variable : shown.names) {
+    const Json scores = run.scores.at("scores").value(variable, Json::object());
+    plots.push_back(plot_of_thresholds(with_unit(variable, scores.value("units", std::string())), leads,
+                                       thresholds.at(variable)));
+  }
+  if (!plots.empty())
+    figures.push_back(
+        {"fig-thresholds" + suffix, row_of(plots),
+         concat(
+             "Critical success index of thresholds", leads.size() == 1 ? "" : " by lead",
+             " over the period that evaluate scored: of what was forecast or came to reach a threshold, the "
+             "share that was forecast and came.",
+             shown.remark(run.scores_path))});
+}
+
 }  // namespace
 
 Figures score_figures(const RunRecord& run, const std::string& suffix) {
@@ -158,6 +207,7 @@ Figures score_figures(const RunRecord& run, const std::string& suffix) {
     add_scores(run, leads, suffix, figures);
     add_ratios(run, leads, suffix, figures);
     add_rank_histograms(run, leads, suffix, figures);
+    add_thresholds(run, leads, suffix, figures);
   });
   return figures;
 }

@@ -13,7 +13,7 @@ namespace {
 // Far beyond what any machine runs at a time, so that sizes can be counted.
 constexpr double kMostSamples = 1 << 30, kMostLeads = 10000;
 constexpr int kMostRanks = 1 << 20;
-constexpr double kMostMembers = 1024, kMostNoise = 1024;
+constexpr double kMostMembers = 1024, kMostNoise = 1024, kMostScale = 1 << 20;
 
 }  // namespace
 
@@ -228,6 +228,28 @@ void declare(Keys<ValidationOptions>& keys) {
       .doc(
           "Score the climatology of data.train beside forecasts; the run reads the training data once more "
           "for it.");
+  keys.add("thresholds", &ValidationOptions::thresholds)
+      .counts_where(where("data.task").is("forecast"))
+      .doc(
+          "Thresholds of variables or fields, in the unit of the files, by which evaluate scores how "
+          "forecasts tell where values reach them: {\"tp\": [0.1, 1, 5]}. Each list ascends. "
+          "evaluate --threshold takes others.");
+  keys.add("fss_scales", &ValidationOptions::fss_scales)
+      .range(1, kMostScale)
+      .counts_where(where("data.task").is("forecast") && here("thresholds").is_given())
+      .doc(
+          "Neighbourhoods of the fractions skill score of evaluate, at each of the thresholds: how many "
+          "points their edges are long, odd numbers that ascend, such as [1, 5, 21]. evaluate --fss-scales "
+          "takes others.");
+  keys.check([](const ValidationOptions& o, const Place& at) {
+    for (const auto& [name, values] : o.thresholds) {
+      if (values.empty() || !std::ranges::is_sorted(values, std::less_equal<>()))
+        at.error("thresholds", concat("must give ", name, " one or more numbers, each above the one before"));
+    }
+    const bool odd = std::ranges::all_of(o.fss_scales, [](std::int64_t scale) { return scale % 2 == 1; });
+    if (!odd || !std::ranges::is_sorted(o.fss_scales, std::less_equal<>()))
+      at.error("fss_scales", "must be odd numbers of points, each above the one before, such as [1, 5, 21]");
+  });
 }
 
 void declare(Keys<CheckpointOptions>& keys) {
@@ -277,6 +299,13 @@ void declare(Keys<Configuration>& keys) {
     if (o.device == DeviceChoice::kCuda && o.train.precision == Precision::kFloat64) {
       at.error("device",
                "must be \"auto\" or \"cpu\" where train.precision is \"fp64\", which runs on the processor");
+    }
+    const std::vector<std::string> targets = o.data.target_names();
+    for (const auto& [name, values] : o.validation.thresholds) {
+      if (o.data.of_images() || std::ranges::find(targets, name) != targets.end()) continue;
+      at.error("validation.thresholds",
+               concat("names ", name, ", which is no target", did_you_mean(name, targets),
+                      "; known: ", join(targets, ", ")));
     }
     // Of images these keys are void, which is said of them.
     const bool compares_members = has_crps(o.loss);

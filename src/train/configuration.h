@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,6 +83,9 @@ struct ValidationOptions {
   std::optional<double> peak;  ///< nothing for "auto"
   std::optional<int> rollout;  ///< nothing: as train.rollout
   bool climatology = false;
+  /// Of evaluate, by name of a variable or field, in the unit of the files; ascending.
+  std::map<std::string, std::vector<double>> thresholds = {};
+  std::vector<std::int64_t> fss_scales = {};  ///< points along an edge of a neighbourhood; odd, ascending
 };
 void declare(Keys<ValidationOptions>& keys);
 

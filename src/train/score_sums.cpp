@@ -41,4 +41,15 @@ RegionSums sum_truth_ranks(const Rank& rank, const Layout& layout, const Array& 
                      [&] { return truth_ranks(rank.context, forecasts, truth, members, weights); });
 }
 
+RegionSums sum_exceedances(const Rank& rank, const Layout& layout, const Array& forecasts, const Array& truth,
+                           std::int64_t members, const std::vector<std::vector<double>>& thresholds,
+                           const Array& weights) {
+  const Range here = range_of(rank.box(layout), layout.global.rank() - 1);
+  std::vector<double> own;
+  for (const std::vector<double>& of_channels : thresholds)
+    own.insert(own.end(), of_channels.begin() + here.begin, of_channels.begin() + here.end);
+  return sum_regions(rank, layout, std::ssize(thresholds) * 2 * (members + 1), weights.shape()[0],
+                     [&] { return exceedance_sums(rank.context, forecasts, truth, members, own, weights); });
+}
+
 }  // namespace jigsaw::inline train

@@ -37,4 +37,10 @@ ScoreSums sum_scores(const Rank& rank, const Layout& layout, const ScoredStates&
 RegionSums sum_truth_ranks(const Rank& rank, const Layout& layout, const Array& forecasts, const Array& truth,
                            std::int64_t members, const Array& weights);
 
+/// Those of exceedance_sums(), in the same way.
+/// @param thresholds  of each one those of all channels of the whole field.
+RegionSums sum_exceedances(const Rank& rank, const Layout& layout, const Array& forecasts, const Array& truth,
+                           std::int64_t members, const std::vector<std::vector<double>>& thresholds,
+                           const Array& weights);
+
 }  // namespace jigsaw::inline train

@@ -169,8 +169,9 @@ TEST_F(Ensemble, ForecastsAreTheSameOnEveryMeshAndInAnyCompany) {
 }
 
 TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
-  const Outcome outcome = run(2, "evaluate " + of_run() + "--overwrite --json " + (folder() / "scores.json") +
-                                     " --netcdf " + (folder() / "scores.nc") + " --set 'mesh={\"data\":2}'");
+  const Outcome outcome =
+      run(2, "evaluate " + of_run() + "--overwrite --json " + (folder() / "scores.json") + " --netcdf " +
+                 (folder() / "scores.nc") + " --threshold t2m=285 u10=0 --set 'mesh={\"data\":2}'");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* word : {" CRPS ", "spread", "ratio", " CRPSS\n", "and 3 members"})
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word << " is not in\n" << outcome.out;
@@ -185,7 +186,11 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   for (const char* variable : {"t2m", "u10"}) {
     const Truth truth(data(), variable);
     const std::vector<double> forecast = file.values(variable);
+    const bool warm = variable == std::string("t2m");
+    const double threshold = warm ? 285 : 0;
     for (std::size_t lead = 0; lead < kLeads; ++lead) {
+      double brier = 0;
+      std::vector<double> reached(kMembers + 1);
       double crps = 0, variance = 0, squares = 0, persistence = 0;
       std::vector<double> shares(kMembers + 1);
       for (std::size_t window = 0; window < kWindows; ++window) {
@@ -206,6 +211,10 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
             for (const double b : x) crps -= w * std::abs(a - b) / (2.0 * kMembers * (kMembers - 1));
           }
           squares += w * (mean - wanted[i]) * (mean - wanted[i]);
+          const auto reach = static_cast<std::size_t>(
+              std::ranges::count_if(x, [&](double member) { return member >= threshold; }));
+          reached[reach] += w;
+          brier += w * std::pow(static_cast<double>(reach) / kMembers - (wanted[i] >= threshold ? 1 : 0), 2);
           persistence += w * std::abs(start[i] - wanted[i]);
           shares[static_cast<std::size_t>(
               std::ranges::count_if(x, [&](double member) { return member < wanted[i]; }))] += w;
@@ -221,6 +230,14 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
         EXPECT_NEAR(share, shares[rank], 2e-3) << variable << lead << rank;
         EXPECT_DOUBLE_EQ(
             table.values(std::string(variable) + "_rank_histogram")[lead * (kMembers + 1) + rank], share);
+      }
+      const Json& of_threshold = found.at("thresholds").at(variable).at(warm ? "285" : "0").at("all");
+      EXPECT_NEAR(of_threshold.at("brier").at(lead).get<double>(), brier, 2e-3) << variable << lead;
+      for (std::size_t k = 0; k <= kMembers; ++k) {
+        const double share = of_threshold.at("forecast_share").at(lead).at(k).get<double>();
+        EXPECT_NEAR(share, reached[k], 2e-3) << variable << lead << k;
+        EXPECT_DOUBLE_EQ(table.values(std::string(variable) + "_forecast_share")[lead * (kMembers + 1) + k],
+                         share);
       }
       const double rmse = std::sqrt(squares), spread = std::sqrt(variance);
       for (const auto& [measure, value] : std::vector<std::pair<std::string, double>>{
@@ -305,14 +322,26 @@ TEST_F(Ensemble, RanksArePartedEvenlyAtTheEndOfARange) {
 TEST_F(Ensemble, ScoresAreTheSameOnEveryMesh) {
   const auto scores = [&](int ranks, const std::string& more) {
     const Outcome outcome =
-        run(ranks, "evaluate " + of_run() + "--overwrite --region box=20,60,-30,40 --json " +
-                       (folder() / "any.json") + more);
+        run(ranks,
+            "evaluate " + of_run() +
+                "--overwrite --region box=20,60,-30,40 --threshold t2m=280,290 u10=0 --fss-scales 3 --json " +
+                (folder() / "any.json") + more);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return Json::parse(read(folder() / "any.json"));
   };
   const Json one = scores(1, "");
   for (const MeshCase& mesh : kSomeMeshes) {
     const Json other = scores(mesh.ranks, std::string(" --set 'mesh=") + mesh.json + "'");
+    const Json wanted_thresholds = one.at("thresholds").flatten(),
+               thresholds = other.at("thresholds").flatten();
+    ASSERT_EQ(thresholds.size(), wanted_thresholds.size());
+    for (const auto& [place, value] : wanted_thresholds.items()) {
+      if (value.is_number()) {
+        EXPECT_NEAR(thresholds.at(place).get<double>(), value.get<double>(), 1e-9) << mesh.json << place;
+      } else {
+        EXPECT_EQ(thresholds.at(place), value) << mesh.json << place;
+      }
+    }
     for (const char* variable : {"t2m", "u10"}) {
       for (const char* region : {"all", "tropics", "box"}) {
         for (const auto& [measure, values] : one.at("scores").at(variable).at(region).items()) {

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "end_to_end/trained_forecasts.h"
 #include "io/netcdf_writer.h"
@@ -310,6 +311,63 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   EXPECT_EQ(variables, 3U + 2 * 7);
 }
 
+/// Of files of float32, in which a few values come to lie on the other side of a threshold.
+TEST_F(Evaluate, ThresholdsAreWhatLoopsOverTheForecastsFind) {
+  const Outcome outcome = evaluate(2,
+                                   "--threshold t2m=275,290 u10=0 --fss-scales 1 5 --region "
+                                   "box=20,60,-30,40 --set 'mesh={\"domain\":[2,1]}' --netcdf " +
+                                       (folder() / "thresholds.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* part : {"t2m >= 275 K", "u10 >= 0 m s**-1", "FSS 5", "freq.bias"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " is not in\n" << outcome.out;
+  const Json found = scores().at("thresholds");
+  ASSERT_EQ(predict(1, "thresholds_of.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
+  const NetcdfReader file(folder() / "thresholds_of.nc"), table(folder() / "thresholds.nc");
+  EXPECT_EQ(table.values("t2m_threshold"), (std::vector<double>{275, 290}));
+  EXPECT_EQ(table.values("fss_scale"), (std::vector<double>{1, 5}));
+  constexpr std::size_t kPoints = std::size_t{kRows} * kColumns, kLead = 1, kRegions = 5;
+  for (const auto& [variable, text, threshold, place] :
+       std::vector<std::tuple<std::string, std::string, double, std::size_t>>{
+           {"t2m", "275", 275, 0}, {"t2m", "290", 290, 1}, {"u10", "0", 0, 0}}) {
+    SCOPED_TRACE(variable + " " + text);
+    const Verified v(file, Truth(data(), variable), variable);
+    double hits = 0, alarms = 0, misses = 0, all = 0, apart = 0, largest = 0;
+    for (std::size_t window = 0; window < kWindows; ++window) {
+      const double* const forecast = v.forecast.data() + (window * kLeads + kLead) * kPoints;
+      const std::vector<double>& truth = v.truth[window * kLeads + kLead];
+      for (std::size_t i = 0; i < kPoints; ++i) {
+        const double w = v.weights[i / kColumns];
+        const bool told = forecast[i] >= threshold, came = truth[i] >= threshold;
+        all += w;
+        hits += told && came ? w : 0;
+        alarms += told && !came ? w : 0;
+        misses += !told && came ? w : 0;
+        double p = 0, q = 0;
+        for (std::size_t row = i / kColumns < 2 ? 0 : i / kColumns - 2;
+             row < std::min<std::size_t>(kRows, i / kColumns + 3); ++row) {
+          for (std::size_t right = 0; right < 5; ++right) {
+            const std::size_t there = row * kColumns + (i % kColumns + kColumns + right - 2) % kColumns;
+            p += forecast[there] >= threshold ? 0.04 : 0;
+            q += truth[there] >= threshold ? 0.04 : 0;
+          }
+        }
+        apart += w * (p - q) * (p - q);
+        largest += w * (p * p + q * q);
+      }
+    }
+    const Json& said = found.at(variable).at(text).at("all");
+    EXPECT_NEAR(said.at("hits").at(kLead).get<double>(), hits / all, 2e-3);
+    EXPECT_NEAR(said.at("csi").at(kLead).get<double>(), hits / (hits + alarms + misses), 2e-3);
+    EXPECT_NEAR(said.at("frequency_bias").at(kLead).get<double>(), (hits + alarms) / (hits + misses), 2e-3);
+    EXPECT_NEAR(said.at("fss_5").at(kLead).get<double>(), 1 - apart / largest, 2e-3);
+    EXPECT_DOUBLE_EQ(table.values(variable + "_csi")[place * kRegions * kLeads + kLead],
+                     said.at("csi").at(kLead).get<double>());
+    EXPECT_DOUBLE_EQ(table.values(variable + "_fss")[(place * kRegions * kLeads + kLead) * 2 + 1],
+                     said.at("fss_5").at(kLead).get<double>());
+    EXPECT_TRUE(found.at(variable).at(text).at("box").contains("hss"));
+  }
+}
+
 TEST_F(Evaluate, SpectraAreThoseOfTheRows) {
   ASSERT_EQ(evaluate(2, "--set 'mesh={\"domain\":[1,2]}'").exit_code, 0);
   const Json found = scores().at("spectra").at("u10");
@@ -356,7 +414,8 @@ double difference(const Json& a, const Json& b) {
 }
 
 TEST_F(Evaluate, IsTheSameOnEveryMesh) {
-  ASSERT_EQ(evaluate(1, "").exit_code, 0);
+  const std::string thresholds = "--threshold t2m=275,290 u10=0 --fss-scales 1 9 ";
+  ASSERT_EQ(evaluate(1, thresholds).exit_code, 0);
   const Json one = scores();
   const std::vector<MeshCase> meshes = {{R"({"domain":[2,1]})", 2},
                                         {R"({"tensor":2})", 2},
@@ -364,8 +423,9 @@ TEST_F(Evaluate, IsTheSameOnEveryMesh) {
                                         {R"({"data":2,"domain":[1,2]})", 4},
                                         {R"({"domain":[3,1]})", 3}};
   for (const MeshCase& mesh : meshes) {
-    ASSERT_EQ(evaluate(mesh.ranks, std::string("--set 'mesh=") + mesh.json + "'").exit_code, 0) << mesh.json;
+    ASSERT_EQ(evaluate(mesh.ranks, thresholds + "--set 'mesh=" + mesh.json + "'").exit_code, 0) << mesh.json;
     const Json many = scores();
+    EXPECT_LE(difference(one.at("thresholds"), many.at("thresholds")), 1e-9) << mesh.json;
     const double scored = difference(one.at("scores"), many.at("scores")),
                  spectra = difference(one.at("spectra"), many.at("spectra"));
     std::printf("%-28s %d ranks: scores differ by %.1e, spectra by %.1e\n", mesh.json, mesh.ranks, scored,
@@ -404,6 +464,14 @@ TEST_F(Evaluate, WrongInputIsOneSentence) {
   check("--region tropics=1,2,3,4", 2, "name of another region");
   check("--region dot=1,2,3,4", 2, "holds no point");
   check("--set data.valid=[]", 2, "data.valid");
+  check("--threshold t2n=1", 2,
+        "validation.thresholds names t2n, which is no target (did you mean \"t2m\"?); known: t2m, u10");
+  check("--threshold t2m=5,1", 2, "must give t2m one or more numbers, each above the one before");
+  check("--threshold t2m=5 --fss-scales 4", 2, "validation.fss_scales must be odd numbers of points");
+  check("--fss-scales 3", 2, "validation.fss_scales has no effect");
+  const Outcome unreadable = evaluate(1, "--threshold t2m");
+  EXPECT_EQ(unreadable.exit_code, 2);
+  EXPECT_NE(unreadable.err.find("must be NAME=VALUE,VALUE"), std::string::npos) << unreadable.err;
   check("--netcdf " + (folder() / "./scores.json"), 2, "--json and --netcdf both name ");
   check("--netcdf /dev/full", 2, "--netcdf /dev/full is no regular file");
   check("--netcdf " + (folder() / "no/such/scores.nc"), 2, "cannot be written");

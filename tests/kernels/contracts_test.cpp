@@ -288,6 +288,11 @@ std::vector<Contract> other_contracts() {
          truth_ranks(c, numbers(c, {2, 3, 2}, kWide), numbers(c, {1, 3, 2}, kWide), 2,
                      numbers(c, {2, 3}, kWide));
        }},
+      {"forecast_scores", "exceedances", "exceedance_sums",
+       [=](Context& c) {
+         exceedance_sums(c, numbers(c, {2, 3, 2}, kWide), numbers(c, {1, 3, 2}, kWide), 2,
+                         std::array{0.0, 0.5}, numbers(c, {2, 3}, kWide));
+       }},
       {"loss", "sums", "loss_sums", [=](Context& c) { loss_sums(c, {}, field(c), field(c), points(c)); }},
       {"loss", "gradient", "loss_gradient",
        [=](Context& c) {

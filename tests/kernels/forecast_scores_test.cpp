@@ -290,6 +290,57 @@ TEST_P(ForecastScoresKernel, AMemberThatIsNotANumberShowsInTheRanks) {
   EXPECT_EQ(ranks({0, 1, 2}), (std::vector<double>{1, 1, 0}));
 }
 
+/// Thresholds of each channel, of which some have none; members and truth are often equal to one.
+TEST_P(ForecastScoresKernel, ExceedancesAreThoseOfTheirPoints) {
+  for (const Shape& shape : kShapes) {
+    const std::int64_t points = shape.count(1, shape.rank() - 1), width = shape.back(), each = points * width;
+    const std::vector<double> weights = region_weights(points), truth = rounded(numbers(shape, 7, -1, 1, 6));
+    std::vector<double> thresholds;
+    for (std::int64_t i = 0; i < 2 * width; ++i)
+      thresholds.push_back(i % 5 == 3 ? kNaN : 0.25 * static_cast<double>(i % 3));
+    for (const std::int64_t members : {1, 2, 7}) {
+      Shape all = shape;
+      all[0] *= members;
+      const std::vector<double> forecasts = rounded(numbers(all, 8, -1, 1));
+      const Shape expected{2 * 2 * (members + 1), shape[0], kRegions, width};
+      std::vector<double> wanted(static_cast<std::size_t>(expected.count()), 0.0);
+      for (std::int64_t i = 0; i < 2 * shape.count(); ++i) {
+        const std::int64_t t = i / shape.count(), element = i % shape.count(), sample = element / each;
+        const double o = truth[static_cast<std::size_t>(element)],
+                     threshold = thresholds[static_cast<std::size_t>(t * width + i % width)];
+        if (std::isnan(o) || std::isnan(threshold)) continue;
+        std::int64_t kind = (t * 2 + (o < threshold ? 1 : 0)) * (members + 1);
+        for (std::int64_t j = 0; j < members; ++j) {
+          const auto at = static_cast<std::size_t>((sample * members + j) * each + element % each);
+          if (!(forecasts[at] < threshold)) ++kind;
+        }
+        for (std::int64_t r = 0; r < kRegions; ++r)
+          wanted[static_cast<std::size_t>(((kind * shape[0] + sample) * kRegions + r) * width + i % width)] +=
+              weights[static_cast<std::size_t>(r * points + element % each / width)];
+      }
+      const Array found =
+          exceedance_sums(context_, array_of(context_, all, DType::kFloat64, forecasts),
+                          array_of(context_, shape, DType::kFloat64, truth), members, thresholds,
+                          array_of(context_, {kRegions, points}, DType::kFloat64, weights));
+      EXPECT_EQ(found.shape(), width > 0 ? expected : (Shape{0, shape[0], kRegions, 0}));
+      SCOPED_TRACE(::testing::Message() << members << " members of " << shape);
+      expect_same(values_of(found), wanted, 1e-12);
+    }
+  }
+}
+
+TEST_P(ForecastScoresKernel, AMemberThatIsNotANumberShowsInTheExceedances) {
+  const Array truth = array_of(context_, {1, 3, 1}, DType::kFloat64, {1, kNaN, 3});
+  const Array forecasts = array_of(context_, {2, 3, 1}, DType::kFloat64, {kNaN, 2, 3, 0, kNaN, kInfinity});
+  const auto kinds = [&](const std::vector<double>& weights) {
+    return values_of(exceedance_sums(context_, forecasts, truth, 2, std::array{2.0, kNaN},
+                                     array_of(context_, {1, 3}, DType::kFloat64, weights)));
+  };
+  const std::vector<double> all = kinds({1, 1, 1});
+  for (std::size_t kind = 0; kind < 6; ++kind) EXPECT_TRUE(std::isnan(all[kind])) << kind;
+  EXPECT_EQ(kinds({0, 1, 2}), (std::vector<double>{0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
 /// Neither how many threads there are nor what stood in memory before changes a bit.
 TEST_P(ForecastScoresKernel, SumsRepeatBitForBit) {
   const Shape shape{1, 60000, 3};
@@ -301,6 +352,9 @@ TEST_P(ForecastScoresKernel, SumsRepeatBitForBit) {
     const Array members = random_array(context, {4, 60000, 3}, DType::kFloat64, 4, 270, 280);
     const std::vector<double> ranks = values_of(truth_ranks(context, members, truth, 4, weights));
     all.insert(all.end(), ranks.begin(), ranks.end());
+    const std::vector<double> kinds = values_of(exceedance_sums(
+        context, members, truth, 4, std::array{271.0, 273.0, 275.0, 277.0, 279.0, 279.5}, weights));
+    all.insert(all.end(), kinds.begin(), kinds.end());
     return all;
   };
   const std::vector<double> first = sums(context_);
@@ -336,6 +390,11 @@ TEST_P(ForecastScoresKernel, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(truth_ranks(context_, field({3, 3, 2}), states, 2, field({1, 3})), ShapeError);
   EXPECT_THROW(truth_ranks(context_, field({2, 3, 2}), states, 2, field({1, 4})), ShapeError);
   EXPECT_THROW(truth_ranks(context_, field({2, 3, 2}, DType::kFloat32), states, 2, field({1, 3})), Error);
+  const std::vector<double> thresholds = {0, 1};
+  EXPECT_THROW(exceedance_sums(context_, field({3, 3, 2}), states, 2, thresholds, field({1, 3})), ShapeError);
+  EXPECT_THROW(exceedance_sums(context_, field({2, 3, 2}), states, 2, thresholds, field({1, 4})), ShapeError);
+  EXPECT_THROW(exceedance_sums(context_, states, states, 1, std::array{0.0, 1.0, 2.0}, field({1, 3})),
+               ShapeError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ForecastScoresKernel, testing::kernel_backends(), testing::backend_name);

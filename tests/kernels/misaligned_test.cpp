@@ -303,7 +303,9 @@ std::vector<Array> forecast_scores(Operands& o) {
   Array states = o(field, kF64);
   const Array missing = hide_missing(c, o(field, kF64), states);
   return {states, missing, physical_states(c, o(field), o(field, kF64), channels),
-          score_sums(c, {o(field, kF64), o(field, kF64), o(field, kF64), o(field, kF32)}, o({2, 37}, kF64))};
+          score_sums(c, {o(field, kF64), o(field, kF64), o(field, kF64), o(field, kF32)}, o({2, 37}, kF64)),
+          exceedance_sums(c, o({4, 37, 3}, kF64), o(field, kF64), 2, std::array{0.0, 0.5, -0.5},
+                          o({2, 37}, kF64))};
 }
 
 std::vector<Array> loss(Operands& o) {

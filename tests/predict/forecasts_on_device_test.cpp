@@ -60,7 +60,11 @@ Configuration configuration_of(const Case& one, const std::string& output) {
                  {"valid", {"2020-01-02", "2020-01-03"}}}},
                {"model", {{"type", "weathermixer"}, {"patch", {2, 2}}, {"embed_dim", 8}, {"depth", 1}}},
                {"train", {{"steps", 2}, {"batch_size", 2}, {"precision", one.precision}}},
-               {"validation", {{"every", 2}, {"rollout", 2}}},
+               {"validation",
+                {{"every", 2},
+                 {"rollout", 2},
+                 {"thresholds", {{"t2m", {275, 285}}, {"u10", Json::array({0})}}},
+                 {"fss_scales", {1, 3}}}},
                {"checkpoint", {{"every", 2}}},
                {"mesh", Json::parse(one.mesh)},
                // As if they had been measured, for on a fake GPU that takes long.
@@ -76,7 +80,7 @@ Configuration configuration_of(const Case& one, const std::string& output) {
 /// What is found of forecasts.
 struct Found {
   Json validation;                  ///< of the training, by variable, with those of later leads
-  Json scores;                      ///< of evaluate_forecasts()
+  Json scores, thresholds;          ///< of evaluate_forecasts()
   std::string file;                 ///< of write_forecasts(), all bytes
   std::vector<double> warm, windy;  ///< what it holds
 };
@@ -125,7 +129,9 @@ class ForecastsOnDevice : public ::testing::Test {
         found.validation = {
             {"loss", said.at("loss")}, {"metrics", said.at("metrics")}, {"leads", said.at("leads")}};
     }
-    found.scores = Json::parse(testing::text_of(json)).at("scores");
+    const Json evaluated = Json::parse(testing::text_of(json));
+    found.scores = evaluated.at("scores");
+    found.thresholds = evaluated.at("thresholds");
     found.file = testing::text_of(file);
     const NetcdfReader reader(file);
     found.warm = reader.values("t2m");
@@ -147,6 +153,8 @@ void expect_whole(const Found& found) {
   const Json& box = found.scores.at("u10").at("box");
   for (const char* measure : {"rmse", "mae", "bias", "acc"})
     EXPECT_TRUE(box.at(measure).at(1).is_number()) << box;
+  const Json& cold = found.thresholds.at("t2m").at("275").at("box");
+  for (const char* measure : {"csi", "hss", "fss_3"}) EXPECT_TRUE(cold.at(measure).at(1).is_number()) << cold;
   EXPECT_EQ(std::ranges::count_if(found.warm, [](double value) { return std::isnan(value); }), 0);
   EXPECT_GT(std::ranges::count(found.windy, -3.5), 0) << "nothing was clamped";
 }
@@ -159,6 +167,7 @@ TEST_F(ForecastsOnDevice, AreTheHostsBitForBit) {
     expect_whole(host);
     EXPECT_EQ(device.validation, host.validation);
     EXPECT_EQ(device.scores, host.scores);
+    EXPECT_EQ(device.thresholds, host.thresholds);
     EXPECT_TRUE(device.file == host.file);
   }
 }

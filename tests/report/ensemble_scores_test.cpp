@@ -111,5 +111,50 @@ TEST(ReportScores, OfEnsemblesInNetcdfShowTheSame) {
   EXPECT_EQ(page.find("rank 0: 1<"), std::string::npos) << "of another region";
 }
 
+/// By lead for each threshold, in the order of these; of one lead by threshold. NetCDF says the same.
+TEST(ReportScores, OfThresholdsShowTheirCriticalSuccessIndex) {
+  const WrittenRun run;
+  const auto csi = [](const Json& list) { return Json{{"all", {{"csi", list}}}}; };
+  Json scores = {
+      {"lead_hours", {6, 12}},
+      {"scores", {{"tp", {{"units", "mm"}, {"all", {{"rmse", {1.0, 1.5}}}}}}}},
+      {"thresholds",
+       {{"tp", {{"10", csi({0.25, nullptr})}, {"0.5", csi({0.75, 0.625})}, {"2", csi({0.5, 0.375})}}}}}};
+  put_text(run.path + "/scores.json", scores.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  EXPECT_EQ(faults_of(page), std::vector<std::string>());
+  const std::string figure = page.substr(page.find("<figure id=\"fig-thresholds\">"));
+  EXPECT_NE(figure.find(">tp mm</text>"), std::string::npos);
+  const std::size_t first = figure.find("0.5\" data-points=\"2\" data-last=\"0.625\""),
+                    second = figure.find("2\" data-points=\"2\" data-last=\"0.375\"");
+  EXPECT_NE(second, std::string::npos);
+  EXPECT_LT(first, second);
+  scores["lead_hours"] = Json::array({0});
+  scores["thresholds"]["tp"] = {{"10", csi(Json::array({0.25}))}, {"0.5", csi(Json::array({0.75}))}};
+  put_text(run.path + "/scores.json", scores.dump());
+  const std::string one = report_page({{run.path}, "", "", ""});
+  EXPECT_NE(one.find("data-label=\"csi\" data-points=\"2\" data-last=\"0.25\""), std::string::npos);
+
+  const std::string path = run.folder.path() + "/scores.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int region = file.dimension("region", 2), lead = file.dimension("lead_time", 2),
+              threshold = file.dimension("tp_threshold", 2);
+    const int regions = file.variable("region", NC_INT, {region}),
+              leads = file.variable("lead_time", NC_INT, {lead}),
+              thresholds = file.variable("tp_threshold", NC_DOUBLE, {threshold}),
+              index = file.variable("tp_csi", NC_DOUBLE, {threshold, region, lead});
+    file.end();
+    file.put(regions, std::vector<double>{0, 1});
+    file.put(leads, std::vector<double>{6, 12});
+    file.put(thresholds, std::vector<double>{1, 5});
+    file.put(index, {0.5, 0.375, 1, 1, 0.25, 0.125, 1, 1});
+  }
+  const std::string table = report_page({{run.path}, "", path, ""});
+  for (const char* last :
+       {"1\" data-points=\"2\" data-last=\"0.375\"", "5\" data-points=\"2\" data-last=\"0.125\""})
+    EXPECT_NE(table.find(last), std::string::npos) << last;
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -59,6 +59,20 @@ TEST(Configuration, TheBestCheckpointNeedsCheckpoints) {
             std::string::npos);
 }
 
+TEST(Configuration, ThresholdsAreOfTargetsAndAscend) {
+  EXPECT_EQ(error_with({"validation.thresholds={\"t2m\":[-1,0.5]}", "validation.fss_scales=[1,5]"}), "");
+  EXPECT_EQ(error_with({"validation.thresholds={\"t2n\":[1]}"}),
+            "validation.thresholds names t2n, which is no target (did you mean \"t2m\"?); known: t2m");
+  for (const char* list : {"[]", "[1,1]", "[2,1]"})
+    EXPECT_EQ(error_with({std::string("validation.thresholds={\"t2m\":") + list + "}"}),
+              "validation.thresholds must give t2m one or more numbers, each above the one before");
+  for (const char* list : {"[1,4]", "[5,1]", "[3,3]"})
+    EXPECT_EQ(
+        error_with({"validation.thresholds={\"t2m\":[1]}", std::string("validation.fss_scales=") + list}),
+        "validation.fss_scales must be odd numbers of points, each above the one before, such as "
+        "[1, 5, 21]");
+}
+
 TEST(Configuration, TypesOfOptimizerAndScheduleHaveKeysOfTheirOwn) {
   EXPECT_EQ(error_with({"optimizer.type=sgd", "optimizer.momentum=0.5"}), "");
   EXPECT_NE(error_with({"optimizer.momentum=0.5"}).find("unknown key optimizer.momentum"), std::string::npos);

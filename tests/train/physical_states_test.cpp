@@ -255,5 +255,45 @@ TEST(TruthRanks, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
   });
 }
 
+/// Three members and two thresholds, of which every second channel has one alone.
+TEST(Exceedances, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
+  const auto truth = [](std::int64_t i) { return i % 11 == 0 ? std::nan("") : wave(i, 0.4); };
+  const auto member = [](int j, std::int64_t i) { return wave(i, 0.5 + 0.2 * j); };
+  std::vector<std::vector<double>> thresholds(2);
+  for (int c = 0; c < kChannels; ++c) {
+    thresholds[0].push_back(0.1 * c - 0.2);
+    thresholds[1].push_back(c % 2 == 0 ? 0.5 : std::nan(""));
+  }
+  on_every_mesh([&](const Pieces& pieces) {
+    std::vector<Array> fields;
+    for (int j = 0; j < 3; ++j)
+      fields.push_back(pieces.field(DType::kFloat64, [&](std::int64_t i) { return member(j, i); }));
+    const RegionSums sums =
+        sum_exceedances(pieces.rank(), pieces.layout(), join_members(pieces.rank().context, fields),
+                        pieces.field(DType::kFloat64, truth), 3, thresholds, weights_of(pieces));
+    ASSERT_EQ(sums.group.samples, pieces.box().extent[0]);
+    const std::int64_t points = kField[1] * kField[2];
+    for (std::int64_t b = 0; b < sums.group.samples; ++b) {
+      for (std::int64_t region = 0; region < 2; ++region) {
+        for (std::int64_t c = 0; c < kChannels; ++c) {
+          std::array<double, 16> wanted = {};
+          for (std::int64_t point = 0; point < points; ++point) {
+            const std::int64_t i = ((sums.group.first + b) * points + point) * kChannels + c;
+            for (std::size_t t = 0; t < 2; ++t) {
+              const double threshold = thresholds[t][static_cast<std::size_t>(c)];
+              if (std::isnan(truth(i)) || std::isnan(threshold)) continue;
+              std::size_t kind = t * 8 + (truth(i) >= threshold ? 0 : 4);
+              for (int j = 0; j < 3; ++j) kind += member(j, i) >= threshold ? 1 : 0;
+              wanted[kind] += region_weight(region, point);
+            }
+          }
+          for (std::size_t k = 0; k < wanted.size(); ++k)
+            EXPECT_NEAR(sums.at(static_cast<std::int64_t>(k), b, region, c), wanted[k], 1e-12) << k;
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace jigsaw

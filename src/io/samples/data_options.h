@@ -144,6 +144,8 @@ struct DataOptions {
   /// As `transforms` and `clamp` say for the field, else for its variable.
   Transform transform_of(const Field& field) const;
   ValueRange range_of(const Field& field) const;
+  /// Names of the variables that are predicted, and of their fields.
+  std::vector<std::string> target_names() const;
   bool of_images() const { return task != Task::kForecast; }
   /// Whether targets are of the time of the inputs, and hence no forecasts.
   bool of_same_time() const { return !of_images() && lead_time == 0; }

@@ -1,5 +1,6 @@
 #pragma once
 #include <compare>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,16 @@ struct Field {
   /// "t2m", "t_850".
   std::string name() const;
 };
+
+/// What a map by names of variables and fields says of a field: by its own name, else by that of its
+/// variable.
+template <typename T>
+T of_field(const std::map<std::string, T>& values, const Field& field) {
+  for (const std::string& name : {field.name(), field.variable}) {
+    if (const auto found = values.find(name); found != values.end()) return found->second;
+  }
+  return {};
+}
 
 /// A level as people write it: "850", "0.5".
 std::string format_level(double level);

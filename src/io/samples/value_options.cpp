@@ -10,15 +10,6 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-/// What a map by names of variables and fields says of a field.
-template <typename T>
-T of_field(const std::map<std::string, T>& values, const Field& field) {
-  for (const std::string& name : {field.name(), field.variable}) {
-    if (const auto found = values.find(name); found != values.end()) return found->second;
-  }
-  return {};
-}
-
 std::vector<std::string> names_of(const std::vector<VariableOptions>& variables) {
   std::vector<std::string> names;
   for (const VariableOptions& variable : variables) {
@@ -49,6 +40,13 @@ Transform DataOptions::transform_of(const Field& field) const {
 
 ValueRange DataOptions::range_of(const Field& field) const {
   return of_field(clamp, field);
+}
+
+std::vector<std::string> DataOptions::target_names() const {
+  std::vector<std::string> names = of_same_time() ? std::vector<std::string>() : names_of(variables);
+  const std::vector<std::string> more = names_of(diagnostic);
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
 }
 
 void declare_values(Keys<DataOptions>& keys) {
@@ -96,11 +94,10 @@ void declare_values(Keys<DataOptions>& keys) {
 }
 
 void check_values(const DataOptions& o, const Place& at) {
-  const std::vector<std::string> given = names_of(o.variables), diagnostic = names_of(o.diagnostic);
-  std::vector<std::string> all = given;
-  all.insert(all.end(), diagnostic.begin(), diagnostic.end());
-  const std::vector<std::string> targets = o.of_same_time() ? diagnostic : all;
-  for (const std::vector<VariableOptions>* more : {&o.constants, &o.forcing_variables}) {
+  const std::vector<std::string> targets = o.target_names();
+  std::vector<std::string> all;
+  for (const std::vector<VariableOptions>* more :
+       {&o.variables, &o.diagnostic, &o.constants, &o.forcing_variables}) {
     const std::vector<std::string> names = names_of(*more);
     all.insert(all.end(), names.begin(), names.end());
   }

@@ -154,6 +154,44 @@ struct RowRanks {
   std::vector<double> below, equal;
 };
 
+/// What members and truth are with regard to thresholds of a row's elements: 2 · (members + 1) kinds as
+/// exceedance_sums() has them, NaN where a member is NaN, and below 0 where nothing counts.
+struct RowKinds {
+  explicit RowKinds(const Rows& rows) : kinds(static_cast<std::size_t>(rows.width)) {}
+
+  /// @param forecasts  of the first member; each is `stride` elements behind the one before.
+  void find(std::int64_t length, const double* forecasts, std::int64_t stride, std::int64_t members,
+            const double* truth, const double* thresholds) {
+    double* const kind = kinds.data();
+    const auto behind = static_cast<double>(members + 1);
+#pragma GCC ivdep  // no array overlaps another
+    for (std::int64_t i = 0; i < length; ++i) kind[i] = truth[i] >= thresholds[i] ? 0.0 : behind;
+    for (std::int64_t j = 0; j < members; ++j, forecasts += stride) {
+#pragma GCC ivdep  // no array overlaps another
+      for (std::int64_t i = 0; i < length; ++i) {
+        const double state = forecasts[i];
+        kind[i] += state == state ? (state >= thresholds[i] ? 1.0 : 0.0) : state;
+      }
+    }
+#pragma GCC ivdep  // no array overlaps another
+    for (std::int64_t i = 0; i < length; ++i) {
+      const bool counts = truth[i] == truth[i] && thresholds[i] == thresholds[i];
+      kind[i] = counts ? kind[i] : -1.0;
+    }
+  }
+  /// Adds an element's weight to its kind, of so many, each `stride` elements behind the one before.
+  void add(std::int64_t i, double weight, std::int64_t count, double* sums, std::int64_t stride) const {
+    const double kind = kinds[static_cast<std::size_t>(i)];
+    if (kind == kind) {
+      sums[static_cast<std::int64_t>(kind) * stride] += weight;
+    } else {
+      for (std::int64_t k = 0; k < count; ++k) sums[k * stride] += kind;
+    }
+  }
+
+  std::vector<double> kinds;
+};
+
 /// A sample's fields.
 struct SampleFields {
   SampleFields(const ScoredStates& states, std::int64_t first)
@@ -250,37 +288,59 @@ class ForecastScores : public ForecastScoresKernels {
     }
   }
 
-  /// Of each slab the sums of all ranks, regions and channels; then over slabs, in order.
   void truth_ranks(Context& context, const Array& forecasts, const Array& truth, const Array& weights,
                    Array& sums) const override {
-    const std::int64_t ranks = sums.shape()[0], samples = sums.shape()[1],
+    const std::int64_t members = sums.shape()[0] - 1;
+    sum_kinds(context, members + 1, forecasts, members, truth, weights, sums,
+              [&](const Rows& rows, const auto& range, const double* first, const double* wanted,
+                  double* to) { add_ranks(rows, range, first, wanted, members, weights, to); });
+  }
+
+  void exceedances(Context& context, const Array& forecasts, const Array& truth,
+                   std::span<const double> thresholds, const Array& weights, Array& sums) const override {
+    const std::int64_t channels = sums.shape()[3], count = std::ssize(thresholds) / channels,
+                       members = sums.shape()[0] / (2 * count) - 1;
+    sum_kinds(
+        context, members * count, forecasts, members, truth, weights, sums,
+        [&](const Rows& rows, const auto& range, const double* first, const double* wanted, double* to) {
+          add_exceedances(rows, range, first, wanted, members, thresholds, weights, to);
+        });
+  }
+
+ private:
+  /// Of each slab the sums of all kinds, regions and channels; then over slabs, in order.
+  /// @param work  of an element of a row.
+  /// @param add  adds rows [range[0], range[1]) of a sample to sums [kinds][regions][channels], from the
+  ///             sample's first forecast and its truth.
+  template <typename Add>
+  static void sum_kinds(Context& context, std::int64_t work, const Array& forecasts, std::int64_t members,
+                        const Array& truth, const Array& weights, Array& sums, const Add& add) {
+    const std::int64_t kinds = sums.shape()[0], samples = sums.shape()[1],
                        each = sums.shape()[2] * sums.shape()[3];
     if (sums.count() == 0) return;
     constexpr std::int64_t kMostSums = std::int64_t{1} << 22;
     const Rows rows(weights.shape()[1], sums.shape()[3]);
     const std::int64_t field = rows.points * rows.channels,
-                       slabs = std::clamp<std::int64_t>(kMostSums / (ranks * each), 1, slabs_of(rows));
-    const int threads = threads_for(context, slabs, rows.count() / slabs * rows.width * ranks);
-    std::vector<double> partial(static_cast<std::size_t>(slabs * ranks * each));
+                       slabs = std::clamp<std::int64_t>(kMostSums / (kinds * each), 1, slabs_of(rows));
+    const int threads = threads_for(context, slabs, rows.count() / slabs * rows.width * work);
+    std::vector<double> partial(static_cast<std::size_t>(slabs * kinds * each));
     for (std::int64_t sample = 0; sample < samples; ++sample) {
       std::ranges::fill(partial, 0.0);
-      const double* const first = forecasts.data<double>() + sample * (ranks - 1) * field;
+      const double* const first = forecasts.data<double>() + sample * members * field;
       const double* const wanted = truth.data<double>() + sample * field;
       for_ranges(threads, slabs, 1, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t slab = begin; slab < end; ++slab)
-          add_ranks(rows, {rows.count() * slab / slabs, rows.count() * (slab + 1) / slabs}, first, wanted,
-                    ranks - 1, weights, partial.data() + slab * ranks * each);
+          add(rows, std::array{rows.count() * slab / slabs, rows.count() * (slab + 1) / slabs}, first, wanted,
+              partial.data() + slab * kinds * each);
       });
-      for (std::int64_t i = 0; i < ranks * each; ++i) {
+      for (std::int64_t i = 0; i < kinds * each; ++i) {
         double total = 0;
         for (std::int64_t slab = 0; slab < slabs; ++slab)
-          total += partial[static_cast<std::size_t>(slab * ranks * each + i)];
+          total += partial[static_cast<std::size_t>(slab * kinds * each + i)];
         sums.data<double>()[(i / each * samples + sample) * each + i % each] = total;
       }
     }
   }
-
- private:
   /// Rows [range[0], range[1]) into the sums [members + 1][regions][channels].
   static void add_ranks(const Rows& rows, const std::array<std::int64_t, 2>& range, const double* forecasts,
                         const double* truth, std::int64_t members, const Array& weights, double* sums) {
@@ -296,6 +356,31 @@ class ForecastScores : public ForecastScoresKernels {
           const double weight = weights.data<double>()[r * rows.points + row * rows.fold + i / channels];
           if (weight != 0)
             ranks.add(i, weight, members, sums + r * channels + i % channels, regions * channels);
+        }
+      }
+    }
+  }
+  /// Rows [range[0], range[1]) into the sums [thresholds][2 · (members + 1)][regions][channels].
+  static void add_exceedances(const Rows& rows, const std::array<std::int64_t, 2>& range,
+                              const double* forecasts, const double* truth, std::int64_t members,
+                              std::span<const double> thresholds, const Array& weights, double* sums) {
+    const std::int64_t regions = weights.shape()[0], channels = rows.channels, kinds = 2 * (members + 1);
+    RowKinds found(rows);
+    for (std::int64_t t = 0; t < std::ssize(thresholds) / channels; ++t, sums += kinds * regions * channels) {
+      const std::vector<double> of_row = rows.repeated(thresholds.data() + t * channels);
+      for (std::int64_t row = range[0]; row < range[1]; ++row) {
+        const std::int64_t first = row * rows.width, length = rows.length(row);
+        vectorized([&] {
+          found.find(length, forecasts + first, rows.points * channels, members, truth + first,
+                     of_row.data());
+        });
+        for (std::int64_t i = 0; i < length; ++i) {
+          if (found.kinds[static_cast<std::size_t>(i)] < 0) continue;
+          for (std::int64_t r = 0; r < regions; ++r) {
+            const double weight = weights.data<double>()[r * rows.points + row * rows.fold + i / channels];
+            if (weight != 0)
+              found.add(i, weight, kinds, sums + r * channels + i % channels, regions * channels);
+          }
         }
       }
     }

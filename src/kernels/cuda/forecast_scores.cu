@@ -168,12 +168,54 @@ struct RankTerms {
   }
 };
 
+/// Ranks, or other kinds.
 struct StoreRanks {
   std::int64_t channels, ranks, rows;  ///< rows: samples · regions
   double* to;
   __device__ void operator()(std::int64_t i, const double (&sums)[1]) const {
     const std::int64_t rank = i / channels % ranks, row = i / channels / ranks;
     to[(rank * rows + row) * channels + i % channels] = sums[0];
+  }
+};
+
+/// Of element i of the truth what members and truth are with regard to a threshold, as RowKinds of the host
+/// has it: one of 2 · (members + 1) kinds, NaN where a member is NaN, below 0 where nothing counts.
+struct FindKind {
+  std::int64_t field, channels, members;
+  const double *forecasts, *truth, *thresholds;
+  double* kinds;
+  __device__ void operator()(std::int64_t i) const {
+    const double wanted = truth[i], threshold = thresholds[i % channels];
+    const double* forecast = forecasts + i / field * members * field + i % field;
+    double kind = wanted >= threshold ? 0.0 : static_cast<double>(members + 1);
+    for (std::int64_t j = 0; j < members; ++j, forecast += field) {
+      const double state = *forecast;
+      kind += state == state ? (state >= threshold ? 1.0 : 0.0) : state;
+    }
+    kinds[i] = wanted == wanted && threshold == threshold ? kind : -1.0;
+  }
+};
+
+/// Of sample i / regions and region i % regions; columns are the channels of each kind.
+struct KindTerms {
+  std::int64_t points, channels, regions;
+  const double *kinds, *weights;
+
+  struct Part {
+    double weight, found, kind;
+  };
+  __device__ Part read(std::int64_t i, std::int64_t point, std::int64_t column) const {
+    return {weights[i % regions * points + point],
+            kinds[(i / regions * points + point) * channels + column % channels],
+            static_cast<double>(column / channels)};
+  }
+  __device__ void add(const Part& part, double (&sums)[1]) const {
+    if (part.weight == 0) return;
+    if (part.found != part.found) {
+      sums[0] = part.found;
+    } else if (part.found == part.kind) {
+      sums[0] += part.weight;
+    }
   }
 };
 
@@ -226,6 +268,25 @@ class ForecastScores : public ForecastScoresKernels {
         context, rows, points, ranks * channels,
         RankTerms{points, channels, sums.shape()[2], places.data<double>(), weights.data<double>()},
         StoreRanks{channels, ranks, rows, sums.data<double>()});
+  }
+
+  /// One threshold after the other, so that no more than a field of kinds is held.
+  void exceedances(Context& context, const Array& forecasts, const Array& truth,
+                   std::span<const double> thresholds, const Array& weights, Array& sums) const override {
+    const std::int64_t rows = sums.shape()[1] * sums.shape()[2], channels = sums.shape()[3],
+                       points = weights.shape()[1], count = std::ssize(thresholds) / channels,
+                       kinds = sums.shape()[0] / count;
+    const double* const known = constants(context, thresholds);
+    Array found(context, truth.shape(), DType::kFloat64, Purpose::kWorkspace);
+    for (std::int64_t t = 0; t < count; ++t) {
+      for_elements(context, truth.count(),
+                   FindKind{points * channels, channels, kinds / 2 - 1, forecasts.data<double>(),
+                            truth.data<double>(), known + t * channels, found.data<double>()});
+      column_sums<1>(
+          context, rows, points, kinds * channels,
+          KindTerms{points, channels, sums.shape()[2], found.data<double>(), weights.data<double>()},
+          StoreRanks{channels, kinds, rows, sums.data<double>() + t * kinds * rows * channels});
+    }
   }
 };
 

@@ -85,6 +85,29 @@ Array truth_ranks(Context& context, const Array& forecasts, const Array& truth, 
   return sums;
 }
 
+Array exceedance_sums(Context& context, const Array& forecasts, const Array& truth, std::int64_t members,
+                      std::span<const double> thresholds, const Array& weights) {
+  const Shape& shape = truth.shape();
+  require_region_weights("exceedance_sums", weights, shape);
+  Shape wanted = shape;
+  wanted[0] *= members;
+  require_same_shape("exceedance_sums", forecasts.shape(), wanted);
+  require_wide(forecasts);
+  require_wide(truth);
+  const std::int64_t channels = shape.back(), count = channels > 0 ? std::ssize(thresholds) / channels : 0;
+  if (count * channels != std::ssize(thresholds)) {
+    throw ShapeError(concat("exceedance_sums: ", thresholds.size(),
+                            " thresholds should be as many of each of ", channels, " channels"));
+  }
+  Array sums(context, {count * 2 * (members + 1), shape[0], weights.shape()[0], channels}, DType::kFloat64,
+             Purpose::kWorkspace);
+  count_work(context, kCompareFlops * static_cast<double>(count * forecasts.count()),
+             {&forecasts, &truth, &weights});
+  if (sums.count() > 0)
+    launch(context, kFast, &ForecastScoresKernels::exceedances, forecasts, truth, thresholds, weights, sums);
+  return sums;
+}
+
 // What a backend lacks.
 void ForecastScoresKernels::states(Context&, const Array&, const Array&, std::span<const StateChannel>,
                                    Array&) const {
@@ -98,6 +121,10 @@ void ForecastScoresKernels::sums(Context&, const ScoredStates&, const Array&, Ar
 }
 void ForecastScoresKernels::truth_ranks(Context&, const Array&, const Array&, const Array&, Array&) const {
   missing_kernel("truth_ranks");
+}
+void ForecastScoresKernels::exceedances(Context&, const Array&, const Array&, std::span<const double>,
+                                        const Array&, Array&) const {
+  missing_kernel("exceedance_sums");
 }
 
 }  // namespace jigsaw::inline kernels

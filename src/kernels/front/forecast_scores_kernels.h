@@ -14,6 +14,8 @@ class ForecastScoresKernels {
   virtual void sums(Context& context, const ScoredStates& states, const Array& weights, Array& sums) const;
   virtual void truth_ranks(Context& context, const Array& forecasts, const Array& truth, const Array& weights,
                            Array& sums) const;
+  virtual void exceedances(Context& context, const Array& forecasts, const Array& truth,
+                           std::span<const double> thresholds, const Array& weights, Array& sums) const;
 };
 
 template <>

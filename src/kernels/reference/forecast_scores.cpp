@@ -108,6 +108,36 @@ class ForecastScores : public ForecastScoresKernels {
       }
     }
   }
+
+  void exceedances(Context&, const Array& forecasts, const Array& truth, std::span<const double> thresholds,
+                   const Array& weights, Array& sums) const override {
+    const std::int64_t samples = sums.shape()[1], regions = sums.shape()[2], channels = sums.shape()[3],
+                       points = weights.shape()[1], each = points * channels,
+                       members = samples * each > 0 ? forecasts.count() / (samples * each) : 0,
+                       kinds = 2 * (members + 1);
+    std::ranges::fill(sums.span<double>(), 0.0);
+    for (std::int64_t i = 0; i < samples * each * (std::ssize(thresholds) / channels); ++i) {
+      const std::int64_t t = i / each / samples, sample = i / each % samples, element = i % each;
+      const double threshold = thresholds[static_cast<std::size_t>(t * channels + element % channels)],
+                   wanted = truth.data<double>()[sample * each + element];
+      if (std::isnan(wanted) || std::isnan(threshold)) continue;
+      std::int64_t reached = 0;
+      bool known = true;
+      for (std::int64_t j = 0; j < members; ++j) {
+        const double state = forecasts.data<double>()[(sample * members + j) * each + element];
+        reached += state >= threshold ? 1 : 0;
+        known = known && !std::isnan(state);
+      }
+      const std::int64_t kind = (wanted >= threshold ? 0 : members + 1) + reached;
+      for (std::int64_t r = 0; r < regions; ++r) {
+        const double weight = weights.data<double>()[r * points + element / channels];
+        if (weight == 0) continue;
+        for (std::int64_t k = known ? kind : 0; k <= (known ? kind : kinds - 1); ++k)
+          sums.data<double>()[(((t * kinds + k) * samples + sample) * regions + r) * channels +
+                              element % channels] += known ? weight : std::nan("");
+      }
+    }
+  }
 };
 
 }  // namespace
