@@ -109,7 +109,7 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
   selection.regrid = {data.regrid.method, data.regrid.variables, {}, {}};
   const FileOpener open = opener(Dimensions::kByName, data.external());
   // Lists of points have no grid of their own.
-  if (FileSet(paths, selection, open).regrid_of_list()) selection.regrid = data.regrid;
+  if (FileSet(paths, selection, open).has_lists()) selection.regrid = data.regrid;
   FileSet files(paths, selection, open);
   const Channels channels = make_channels(data, false);
   for (const Channel& channel : channels.targets) files.select(channel.field, true);

@@ -57,7 +57,7 @@ class Run:
         import pandas
 
         data = self.configuration["data"]
-        first = data["lead_hours"] if data["task"] == "forecast" else 0
+        first = _hours(data["lead_hours"]) if data["task"] == "forecast" else 0
         rows = []
         for line in self.lines("valid"):
             leads = {first: line["metrics"], **line.get("leads", {})}
@@ -70,6 +70,14 @@ class Run:
         """The newest checkpoint, or that of a step."""
         folder = self.folder if step is None else self.folder / "checkpoints" / f"step_{step:08d}"
         return open_checkpoint(folder, average)
+
+
+def _hours(duration):
+    """Of a duration as a configuration has it: 6, "5 min"."""
+    if not isinstance(duration, str):
+        return duration
+    number, unit = duration.split()
+    return float(number) * {"s": 1 / 3600, "min": 1 / 60, "h": 1, "d": 24}[unit]
 
 
 def open_run(folder):

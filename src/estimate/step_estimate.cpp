@@ -23,7 +23,7 @@ double file_bytes(const OpenedRun& run, int leads) {
   const PlacedModel& placed = run.placed();
   const Box input = placed.input_box(placed.samples()),
             target = placed.target_box(run.loss(), placed.samples());
-  std::set<std::pair<Field, int>> of_input, of_target;  // and the hour
+  std::set<std::pair<Field, Time>> of_input, of_target;
   const auto covers = [](const Box& box, std::size_t channel) {
     const int last = box.extent.rank() - 1;
     return static_cast<std::int64_t>(channel) >= box.begin[last] &&

@@ -127,6 +127,7 @@ Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, c
 FileSelection Climatology::file_selection(const DataOptions& options) {
   FileSelection selection;
   selection.regrid = options.regrid;
+  selection.fill = options.fill;
   for (const auto* variables : {&options.variables, &options.diagnostic})
     for (const VariableOptions& variable : *variables)
       selection.sources.variables[variable.name] = {variable.data_set, {}};

@@ -13,6 +13,7 @@
 #include "comm/agreement.h"
 #include "predict/score_files.h"
 #include "predict/score_report.h"
+#include "samples/prescribed_remarks.h"
 #include "samples/shared_files.h"
 #include "samples/units.h"
 #include "train/grid_warnings.h"
@@ -159,6 +160,10 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   const FileOpener open_file =
       share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
+  for (const std::string& remark :
+       gap_remarks(data, data.files().periods(data.options().valid, "data.valid")))
+    log.warn(remark);
+  data.files().watch_prescribed();
   const auto before = std::chrono::steady_clock::now();
   ForecastScores scores(rank.context, data, std::move(regions), weights, leads, members, climatology.get(),
                         thresholds_of(data, run.configuration().validation));
@@ -169,6 +174,9 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
                               [&](double part) { bar.update(part); });
   }
   scores.finish(rank);
+  for (const std::string& remark :
+       blank_remarks(data, times_of_forecasts(data, data.valid_windows(), leads), run.world()))
+    log.warn(remark);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
   together(run.world(), [&] {
     if (run.world().rank() != 0) return;

@@ -16,6 +16,7 @@
 #include "predict/forecast_file.h"
 #include "predict/physical.h"
 #include "predict/rate.h"
+#include "samples/prescribed_remarks.h"
 #include "train/ensemble.h"
 #include "train/rollouts.h"
 
@@ -39,7 +40,7 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options)
     const Calendar of_files = data.files().file_calendar();
     if (!exists(date->first.date, of_files)) {
       throw ConfigError(concat("command line: --start ", text, " is no day of the calendar of the files (",
-                               name(of_files), ")"));
+                               data.files().calendar_name(), ")"));
     }
     const std::string key = concat("command line: --start ", text);
     const Time start = data.files().of_months() ? month_of(date->in(of_files, key).first, of_files)
@@ -125,6 +126,9 @@ class ForecastRun {
   std::int64_t run(Log& log);
   /// Values that are not finite where the input is not missing. Collective.
   double not_finite();
+  /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
+  std::vector<std::string> gaps() const;
+  std::vector<std::string> blanks();
 
  private:
   void open(const TrainedModel& model, const ForecastOptions& options);
@@ -166,6 +170,7 @@ void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options
         join(data_.files().member_numbers(), ", "), ")"));
   starts_ = starts_of(data_, options);
   channels_ = channels_of(data_.channels().targets, options);
+  data_.files().watch_prescribed();
   reader_.emplace(data_.make_reader());
   if (run_.world().rank() != 0) return;
   output_ = std::make_unique<OutputFile>(options.output, options.overwrite, "--output", data_.paths());
@@ -316,6 +321,16 @@ std::int64_t ForecastRun::run(Log& log) {
   return bytes;
 }
 
+std::vector<std::string> ForecastRun::gaps() const {
+  std::vector<Period> used;
+  for (const Time start : starts_) used.push_back({start, start + steps_ * data_.options().lead_time});
+  return gap_remarks(data_, used);
+}
+
+std::vector<std::string> ForecastRun::blanks() {
+  return blank_remarks(data_, times_of_forecasts(data_, starts_, steps_), run_.world());
+}
+
 double ForecastRun::not_finite() {
   double own = 0;
   if (not_finite_.defined()) {
@@ -328,9 +343,11 @@ double ForecastRun::not_finite() {
 
 void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
+  for (const std::string& remark : run.gaps()) log.warn(remark);
   const double before = now();
   const std::int64_t bytes = run.run(log);
   const double seconds = now() - before, not_finite = run.not_finite();
+  for (const std::string& remark : run.blanks()) log.warn(remark);
   if (not_finite > 0) {
     log.warn(concat(not_finite, " values of the forecasts are not finite, and stand as missing in ",
                     options.output));

@@ -57,7 +57,7 @@ std::size_t ForecastScores::index(int lead, std::size_t channel, std::size_t reg
 }
 
 void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std::int64_t region,
-                                std::int64_t channel) {
+                                std::int64_t channel, double whole) {
   const auto of = [&](ScoreSum kind) { return sums.of(kind, sample, region, channel); };
   const auto put = [](Mean& mean, double sum, double weight) {
     if (!(weight > 0)) return;
@@ -65,6 +65,7 @@ void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std:
     mean.count += 1;
   };
   const double weight = of(ScoreSum::kWeight);
+  put(scored, weight, whole);
   put(squares, of(ScoreSum::kSquares), weight);
   put(absolute, of(ScoreSum::kAbsolute), weight);
   put(errors, of(ScoreSum::kErrors), weight);
@@ -101,8 +102,20 @@ Array ForecastScores::climate_of(const Rank& rank, const Box& box, int lead, con
   return climate;
 }
 
+/// The weights of all points of the regions, as if there were a truth everywhere. Collective over the mesh.
+void ForecastScores::find_areas(const Rank& rank, const Layout& layout) {
+  const double zero = 0;
+  const Array everywhere =
+      kept_constant(rank.context, rank.box(layout).extent, DType::kFloat64, std::span(&zero, 1));
+  const ScoreSums sums = sum_scores(rank, layout, {everywhere, everywhere, {}, {}}, weights_);
+  for (std::int64_t region = 0; sums.group.samples > 0 && region < sums.regions; ++region)
+    areas_.push_back(sums.of(ScoreSum::kWeight, 0, region, 0));
+  know_areas_ = true;
+}
+
 void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) {
   const Layout layout = of_samples(prediction.layout, members_);
+  if (!know_areas_) find_areas(rank, layout);
   const Array members = physical_.of_members(rank, layout, prediction.piece, batch.origin, members_);
   // The files of forecasts hold nothing where the start is missing, and nothing persists there.
   const ScoredStates states{member_mean(rank.context, members, members_),
@@ -115,7 +128,9 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
   for (std::int64_t sample = 0; sample < sums.group.samples; ++sample) {
     for (std::size_t i = 0; i < batch_means.size(); ++i) {
       const auto number = static_cast<std::int64_t>(i);
-      batch_means[i].add(sums, sample, number % sums.regions, number / sums.regions);
+      const std::int64_t region = number % sums.regions;
+      batch_means[i].add(sums, sample, region, number / sums.regions,
+                         areas_.empty() ? 0.0 : areas_[static_cast<std::size_t>(region)]);
     }
   }
   if (members_ > 1) {
@@ -255,6 +270,7 @@ ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t r
   score.spread = std::sqrt(means.variance.value());
   score.spread_skill = spread_skill(score.spread, score.rmse, members_);
   score.crps_skill = 1 - score.crps / means.persistence_absolute.value();
+  score.scored = means.scored.value();
   return score;
 }
 

@@ -22,6 +22,7 @@ struct ForecastScore {
   double crps = 0, spread = 0;  ///< of several members
   double spread_skill = 0;      ///< as jigsaw::spread_skill()
   double crps_skill = 0;        ///< 1 − CRPS/(MAE of persistence), which is the CRPS of one forecast
+  double scored = 0;            ///< of the region's area, where there is a truth that counts
 };
 
 /// Variance by zonal wave number.
@@ -76,14 +77,15 @@ class ForecastScores {
     double value() const { return sum / count; }
   };
   struct Means {
-    Mean squares, absolute, errors, persistence, persistence_absolute, correlation, crps, variance;
-    static constexpr std::size_t kCount = 8;
+    Mean squares, absolute, errors, persistence, persistence_absolute, correlation, crps, variance, scored;
+    static constexpr std::size_t kCount = 9;
     std::array<Mean*, kCount> each() {
-      return {&squares,     &absolute, &errors,  &persistence, &persistence_absolute,
-              &correlation, &crps,     &variance};
+      return {&squares,     &absolute, &errors,   &persistence, &persistence_absolute,
+              &correlation, &crps,     &variance, &scored};
     }
-    /// Of one sample.
-    void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel);
+    /// Of one sample. @param whole  the weight of all points of the region.
+    void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel,
+             double whole);
   };
   struct Histogram {
     std::vector<double> shares;  ///< by rank; summed over forecasts
@@ -93,6 +95,7 @@ class ForecastScores {
     std::vector<double> forecast, truth;
     double weight = 0;
   };
+  void find_areas(const Rank& rank, const Layout& layout);
   std::size_t index(int lead, std::size_t channel, std::size_t region) const;
   const Array& climate_at(const Context& context, const DayAndHour& when);
   Array climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch);
@@ -107,6 +110,8 @@ class ForecastScores {
   std::vector<Region> regions_;
   Array weights_;             // f64 [regions, own points]
   std::vector<double> rows_;  // of the grid
+  bool know_areas_ = false;
+  std::vector<double> areas_;  // of the regions; none on a rank without samples
   int leads_;
   std::int64_t members_;
   const Climatology* climatology_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -23,7 +24,7 @@ struct Measure {
   const char* long_name;
   double ForecastScore::*value;
   bool has_units;
-  const char* title = "";  ///< of its column
+  const char* title = "";  ///< of its column; "": there is none
 };
 constexpr std::array kMeasures = {
     Measure{"rmse", "root mean square error", &ForecastScore::rmse, true, "RMSE"},
@@ -32,6 +33,7 @@ constexpr std::array kMeasures = {
     Measure{"acc", "anomaly correlation coefficient", &ForecastScore::acc, false, "ACC"},
     Measure{"persistence_rmse", "root mean square error of persistence", &ForecastScore::persistence_rmse,
             true, "persist."},
+    Measure{"scored", "share of the area with a truth that counts", &ForecastScore::scored, false},
     Measure{"crps", "fair continuous ranked probability score", &ForecastScore::crps, true, "CRPS"},
     Measure{"spread", "ensemble spread", &ForecastScore::spread, true, "spread"},
     Measure{"spread_skill", "ratio of ensemble spread to root mean square error",
@@ -39,7 +41,7 @@ constexpr std::array kMeasures = {
     Measure{"crps_skill", "skill of the continuous ranked probability score over persistence",
             &ForecastScore::crps_skill, false, "CRPSS"},
 };
-constexpr std::size_t kOfOne = 5;  // of a forecast that has no members
+constexpr std::size_t kOfOne = 6;  // of a forecast that has no members
 
 std::span<const Measure> measures_of(const ForecastScores& scores) {
   return std::span(kMeasures).first(scores.members() > 1 ? kMeasures.size() : kOfOne);
@@ -50,6 +52,18 @@ Json leads_of(const ScoreReport& report) {
   for (int lead = 1; lead <= report.scores->leads(); ++lead)
     leads.push_back(hours_json(lead * report.lead_time));
   return leads;
+}
+
+/// ", scored on 71.2 % of the area" where it is not all of it at every lead; then the least.
+std::string scored_part(const ForecastScores& scores, std::size_t variable) {
+  double least = 1;
+  for (int lead = 0; lead < scores.leads(); ++lead)
+    least = std::min(least, scores.score(lead, variable, 0).scored);
+  constexpr double kWhole = 1e-9;
+  if (!(least < 1 - kWhole)) return "";
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), ", scored on %.3g %% of the area", 100 * least);
+  return text.data();
 }
 
 /// By variable, region and lead.
@@ -73,15 +87,20 @@ std::vector<std::string> table_of(const ScoreReport& report) {
   const ForecastScores& scores = *report.scores;
   const auto measures = measures_of(scores);
   std::vector<std::string> columns, lines;
-  for (const Measure& measure : measures) columns.emplace_back(measure.title);
+  const auto has_column = [](const Measure& measure) { return *measure.title != '\0'; };
+  for (const Measure& measure : measures)
+    if (has_column(measure)) columns.emplace_back(measure.title);
   for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
     const std::string& units = report.units[variable];
     const std::vector<std::string> table =
-        score_table(report, concat(report.variables[variable], units.empty() ? "" : concat(" [", units, "]")),
+        score_table(report,
+                    concat(report.variables[variable], units.empty() ? "" : concat(" [", units, "]"),
+                           scored_part(scores, variable)),
                     columns, [&](std::size_t region, int lead) {
                       const ForecastScore score = scores.score(lead, variable, region);
                       std::vector<double> numbers;
-                      for (const Measure& measure : measures) numbers.push_back(score.*measure.value);
+                      for (const Measure& measure : measures)
+                        if (has_column(measure)) numbers.push_back(score.*measure.value);
                       return numbers;
                     });
     lines.insert(lines.end(), table.begin(), table.end());

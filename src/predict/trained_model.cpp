@@ -18,12 +18,14 @@ namespace {
 /// Whether two models with these keys are two functions. Which files, periods and points are read does not
 /// make them so, nor what only training does.
 bool decides_function(const std::string& key) {
-  static constexpr std::array kData = {"variables",         "diagnostic", "static",      "forcings",
-                                       "forcing_variables", "masks",      "task",        "targets",
-                                       "classes",           "transforms", "clamp",       "vector_components",
-                                       "predict",           "lead_hours", "noise_sigma", "input_hours",
-                                       "boundary_width",    "spacing",    "intensity",   "percentiles"};
-  if (key.find(".files") != std::string::npos || key.find(".data_set") != std::string::npos) return false;
+  static constexpr std::array kData = {"variables",         "diagnostic",     "static",     "forcings",
+                                       "forcing_variables", "masks",          "task",       "targets",
+                                       "classes",           "fill",           "transforms", "clamp",
+                                       "vector_components", "predict",        "lead_hours", "noise_sigma",
+                                       "input_hours",       "boundary_width", "spacing",    "intensity",
+                                       "percentiles"};
+  for (const char* own : {".files", ".data_set", ".times"})
+    if (key.starts_with("data.") && key.find(own) != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;
   if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
   return std::ranges::any_of(kData, [&](std::string_view name) {
@@ -32,10 +34,21 @@ bool decides_function(const std::string& key) {
   });
 }
 
+/// With each prescribed variable in full, of which one may have been a name alone: so single keys of it are
+/// compared.
+Json with_prescribed_in_full(Json configuration) {
+  for (Json& variable : configuration.at("data").at("forcing_variables")) {
+    if (variable.is_string())
+      variable = section<VariableOptions>()->write(VariableOptions{variable.get<std::string>(), {}});
+  }
+  return configuration;
+}
+
 void check_configuration(const FoundCheckpoint& found, const Configuration& configuration) {
   const Json& extra = found.stored.manifest.extra;
   if (!extra.is_object() || !extra.contains("configuration")) return;
-  const Json there = with_new_keys(extra.at("configuration")), here = to_json(configuration);
+  const Json there = with_prescribed_in_full(with_new_keys(extra.at("configuration"))),
+             here = with_prescribed_in_full(to_json(configuration));
   const auto of_months = [](const Json& keys) { return keys.at("data").at("time_step") == "month"; };
   for (const std::string& key : changed_keys(there, here)) {
     const bool other_times = key == "data.time_step" && of_months(there) != of_months(here);
@@ -82,6 +95,18 @@ void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun
   }
   throw CheckpointError(concat("the checkpoint ", found.path, " is of a grid of ", there.dump(),
                                " points, and the data have ", here.dump(), "; ", advice));
+}
+
+/// Fields that are brought to the grid otherwise than in training are other inputs, if of the same places.
+std::optional<std::string> regrid_remark(const FoundCheckpoint& found, const Configuration& configuration) {
+  const Json& extra = found.stored.manifest.extra;
+  if (!extra.is_object() || !extra.contains("configuration")) return std::nullopt;
+  for (const std::string& key :
+       changed_keys(with_new_keys(extra.at("configuration")), to_json(configuration)))
+    if (key.starts_with("data.regrid"))
+      return concat(key, " differs from that which ", found.path,
+                    " was trained with: its model is given fields that were brought to a grid otherwise");
+  return std::nullopt;
 }
 
 Json statistics_json(const FoundCheckpoint& found) {
@@ -159,6 +184,11 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
       concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
   for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data()))
     log.warn(warning);
+  if (const auto remark = regrid_remark(found, run_->configuration())) log.warn(*remark);
+  if (const auto* fields = dynamic_cast<const Dataset*>(&run_->data())) {
+    for (const std::string& remark : unit_remarks(fields->statistics(), fields->channels(), fields->files()))
+      log.warn(remark);
+  }
   log.info(concat("loaded ", description_, " (", human_bytes(bytes), " on rank 0) on the mesh ",
                   placed.description().dump()));
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/svg.h"
+#include "samples/data_forms.h"
 #include "train/validation_table.h"
 
 namespace jigsaw::inline report {
@@ -164,9 +165,10 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (runs[i].valid.empty() || !runs[i].valid.back().contains("leads")) continue;
       const Json& line = runs[i].valid.back();
-      const double hours = runs[i].config.is_object() && runs[i].config.contains("data")
-                               ? number_at(runs[i].config.at("data"), "lead_hours")
-                               : 1;
+      const double hours =
+          runs[i].config.is_object() && runs[i].config.contains("data")
+              ? in_hours(duration_of(runs[i].config.at("data").value("lead_hours", Json())).value_or(kHour))
+              : 1;
       Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
           persistence{label_of(runs, runs[i], "persistence"), {}, {}, runs.size() == 1 ? 1 : i, true};
       const auto add = [&](double lead, const Json& metrics) {

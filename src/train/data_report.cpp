@@ -5,16 +5,19 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/image_pairs.h"
+#include "samples/prescribed_remarks.h"
 #include "samples/units.h"
 #include "samples/windows.h"
 #include "train/grid_warnings.h"
 #include "train/loss_types.h"
+#include "train/odd_values.h"
 #include "train/scores.h"
 #include "train/validation_table.h"
 
@@ -113,6 +116,24 @@ std::map<std::vector<Time>, std::vector<std::string>> prescribed_at(const Datase
   return names;
 }
 
+/// Of variables that some files lack, the first of these.
+std::vector<std::string> lacking_warnings(const Dataset& data, const Period& period, const std::string& key) {
+  std::vector<Field> fields = fields_of(data.channels().inputs, Role::kPrognostic);
+  for (const Channel& channel : data.channels().targets) fields.push_back(channel.field);
+  for (const Field& field : fields_of(data.channels().inputs, Role::kPrescribed)) fields.push_back(field);
+  std::vector<std::string> warnings;
+  std::set<std::string> told;
+  for (const Field& field : fields) {
+    const auto lacking = data.files().first_file_without(field, period);
+    if (!lacking || !told.insert(field.variable).second) continue;
+    warnings.push_back(concat(key, " (", data.files().text_of(period), "): ", field.name(), " is not in ",
+                              lacking->path, ", which holds ", lacking->holds, " at ",
+                              format_time(lacking->time, data.files().calendar()),
+                              "; it may have another name there"));
+  }
+  return warnings;
+}
+
 void report_periods(const Dataset& data, DataReport& report) {
   const DataOptions& options = data.options();
   std::vector<Time> times = data.files().times(data.channels().targets.front().field);
@@ -126,6 +147,7 @@ void report_periods(const Dataset& data, DataReport& report) {
   std::erase_if(needed, [&](Time time) { return time + before < times.front(); });
   const auto prescribed = prescribed_at(data, needed);
   std::vector<std::string> said;
+  std::vector<Period> all;
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
     std::vector<std::string> dates;
@@ -134,13 +156,16 @@ void report_periods(const Dataset& data, DataReport& report) {
         report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
       };
       warn(period_warnings(times, period, key, data.files().calendar()));
+      warn(lacking_warnings(data, period, key));
       for (const auto& [there, names] : prescribed)
         warn(prescribed_warnings(needed, there, first_and_more(names.front(), std::ssize(names) - 1, "field"),
                                  period, key, data.files().calendar()));
       dates.push_back(data.files().text_of(period));
+      all.push_back(period);
     }
     if (!dates.empty()) said.push_back(concat(key, " ", join(dates, ", ")));
   }
+  for (const std::string& remark : gap_remarks(data, all)) report.warnings.push_back(remark);
   report.lines.push_back(concat("periods: ", join(said, "; ")));
   const std::vector<Time> both = common_times(data.train_windows(), data.valid_windows());
   if (!both.empty()) {
@@ -339,6 +364,9 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
     report_periods(*forecasts, report);
     report_constants(*forecasts, report);
     report_weights(configuration.loss, *forecasts, report);
+    for (const std::string& remark : unit_remarks(data.statistics(), data.channels(), forecasts->files()))
+      report.warnings.push_back(remark);
+    if (const auto odd = odd_values_warning(data.statistics())) report.warnings.push_back(*odd);
     for (const std::string& sentence : forecasts->files().fields_elsewhere())
       report.warnings.push_back(sentence);
   }

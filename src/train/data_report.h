@@ -16,9 +16,9 @@ struct DataReport {
 };
 
 /// Of the data of a configuration: parts that overlap, that files, or fields that are prescribed, do not
-/// cover or cover with gaps, a batch larger than an epoch, validations without data and data without
-/// validations, constant fields that change (of which a few rows are read), edge_warnings() and
-/// area_warnings(). Local.
+/// cover or cover with gaps, or are interpolated across gaps, a batch larger than an epoch, validations
+/// without data and data without validations, constant fields that change (of which a few rows are read),
+/// edge_warnings() and area_warnings(). Local.
 DataReport report_data(const Configuration& configuration, SampleSource& data);
 
 /// The step between ascending times that is there most often, the shortest of those; 0 for less than two

@@ -45,7 +45,7 @@ DataDescription describe_forecasts(const DataOptions& options, const std::filesy
   for (const Channel& channel : fields.targets) files.select(channel.field, true);
   for (const Field& field : fields_of(fields.inputs, Role::kPrognostic)) files.select(field, true);
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
-    files.select_prescribed(field, options.forcing_times);
+    files.select_prescribed(field, options.between_of(field));
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files.select(field, false);
   return {files.grid().shape(), make_channels(options, files.grid().periodic)};
 }

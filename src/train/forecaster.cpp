@@ -266,7 +266,11 @@ MemberNoise Forecaster::noise_of(Tape& tape, const Batch& batch, const MemberBox
       position.step = tape.random().position.step;
       position.sample = tape.random().position.sample + static_cast<std::uint64_t>(sample * members());
     } else {
-      position.step = static_cast<std::uint32_t>(batch.times.at(static_cast<std::size_t>(sample)) / kMinute);
+      // By the minute, and starts within one by their seconds.
+      constexpr int kMinuteBits = 26;  // of a century from 1970 on
+      const Time start = batch.times.at(static_cast<std::size_t>(sample));
+      position.step = static_cast<std::uint32_t>(start / kMinute) ^
+                      static_cast<std::uint32_t>(start % kMinute) << kMinuteBits;
     }
     noise.positions.push_back(position);
   }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "kernels/remarks.h"
+#include "samples/data_forms.h"
 #include "train/opening_summary.h"
 #include "train/scores.h"
 #include "train/summary.h"
@@ -269,7 +270,7 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
                {"loss", last_validation_->loss},
                {"metrics", last_validation_->metrics(0)}};
   for (std::size_t lead = 1; lead < last_validation_->leads.size(); ++lead) {
-    line["leads"][concat(in_hours(static_cast<Time>(lead + 1) * config_.data.lead_time))] =
+    line["leads"][hours_json(static_cast<Time>(lead + 1) * config_.data.lead_time).dump()] =
         last_validation_->metrics(lead);
   }
   line["validation_seconds"] = seconds;

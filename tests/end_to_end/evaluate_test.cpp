@@ -289,14 +289,16 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   };
   const auto append = [](Json& list, const Json& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (const auto& [variable, of_variable] : found.at("scores").items()) {
-    for (const char* measure : {"rmse", "mae", "bias", "acc", "persistence_rmse"}) {
+    for (const char* measure : {"rmse", "mae", "bias", "acc", "persistence_rmse", "scored"}) {
       Json wanted = Json::array();
       for (const auto& region : found.at("regions").items())
         append(wanted, of_variable.at(region.key()).at(measure));
       const std::string name = variable + "_" + measure;
       check(name, {"region", "lead_time"}, wanted);
       EXPECT_EQ(table.text(name, "units"),
-                std::string(measure) == "acc" ? "1" : of_variable.at("units").get<std::string>());
+                measure == std::string("acc") || measure == std::string("scored")
+                    ? "1"
+                    : of_variable.at("units").get<std::string>());
     }
     for (const auto& [of, name] : {std::pair{"forecast", "_power"}, {"truth", "_power_truth"}}) {
       Json wanted = Json::array();
@@ -308,7 +310,7 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   int in_file = 0;
   ASSERT_EQ(nc_inq_nvars(table.id(), &in_file), NC_NOERR);
   EXPECT_EQ(static_cast<std::size_t>(in_file), variables);
-  EXPECT_EQ(variables, 3U + 2 * 7);
+  EXPECT_EQ(variables, 3U + 2 * 8);
 }
 
 /// Of files of float32, in which a few values come to lie on the other side of a threshold.

@@ -429,7 +429,8 @@ TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
     EXPECT_EQ(text().find("time_step"), std::string::npos) << text();
   }
   expect_runs(write("half.nc", FieldFile::steps(120, 0, 0.5)), "0.1");
-  expect_text({R"("lead_hours": 6)", "the files have a field every 0.5 h"});
+  expect_text({R"("input_hours": ["-30 min", 0])", R"("lead_hours": "30 min")",
+               "the files have a field every 30 min", "// 30 min forecasts on"});
   // A field is lost.
   std::vector<double> hours = FieldFile::steps(40, 0, 6);
   hours.erase(hours.begin() + 20);

@@ -218,6 +218,14 @@ TEST_F(Inputs, EvaluateSaysWhatValidationSaid) {
       }
     }
   }
+  // The rim of one point does not count: rows of 5 degrees from 65 to 30, each as wide as its cells.
+  const auto area = [](double south, double north) {
+    return std::sin(north * std::acos(-1) / 180) - std::sin(south * std::acos(-1) / 180);
+  };
+  const double inner = area(32.5, 62.5) * (kColumns - 2), all = area(27.5, 67.5) * kColumns;
+  EXPECT_NEAR(found.at("scores").at("t2m").at("all").at("scored").at(1).get<double>(), inner / all, 1e-9);
+  EXPECT_NE((outcome.out + outcome.err).find(", scored on "), std::string::npos)
+      << outcome.out << outcome.err;
 }
 
 TEST_F(Inputs, IsPlannedAndVerified) {

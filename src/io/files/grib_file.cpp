@@ -353,21 +353,17 @@ int GribFile::reduced_grid_of(const Handle& handle, std::vector<double> latitude
   const std::int64_t points = handle.integer("numberOfDataPoints");
   std::int64_t most = 0, sum = 0;
   for (const std::int64_t count : in_row) {
-    if (count < 1 || count > kMostPoints)
-      throw DataError(concat("cannot read ", path(), ": a row of a grid has ", count, " points"));
     most = std::max(most, count);
-    sum += count;
+    sum += std::clamp<std::int64_t>(count, 0, kMostPoints);
   }
-  if (in_row.size() != latitudes.size())
-    throw DataError(
-        concat("cannot read ", path(), ": a grid of ", latitudes.size(), " rows has ", in_row.size()));
   constexpr double kCircle = 360, kRounded = 2e-3;
   const double west = handle.real("longitudeOfFirstGridPointInDegrees"),
                east = handle.real("longitudeOfLastGridPointInDegrees");
-  const double step = kCircle / static_cast<double>(most);
+  const double step = kCircle / static_cast<double>(std::max<std::int64_t>(most, 1));
   const bool whole = std::abs(west) < kRounded && std::abs(east - (kCircle - step)) < kRounded + 0.1 * step;
-  if (sum != points || !whole || handle.integer("iScansNegatively") != 0 ||
-      handle.integer("jPointsAreConsecutive") != 0) {
+  const bool filled = std::ranges::all_of(in_row, [](std::int64_t count) { return count > 0; });
+  if (sum != points || !filled || in_row.size() != latitudes.size() || !whole ||
+      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0) {
     fault = concat("it is on a part of a reduced Gaussian grid, from ", west, " to ", east,
                    " degrees east, and those round the globe are read; convert it with: ",
                    conversion("reduced_gg", path()));

@@ -119,6 +119,15 @@ class BatchReader::Planes {
     return find(read_, time, plane,
                 [&] { return single_ ? read<float>(time, plane) : read<double>(time, plane); });
   }
+  /// With what is missing where read() fills it: physical, but for masks alone.
+  PlaneView unfilled(Moment time, const Box& plane) {
+    return find(unfilled_, time, plane, [&] {
+      any_whole_ = true;
+      const std::span<double> values = pool_.take<double>(plane.extent.count());
+      files_.read_unfilled(field_, time, plane, values);
+      return PlaneView(std::span<const double>(values));
+    });
+  }
   bool available(Moment moment) const { return files_.has(field_, moment.time); }
   /// Whether some plane was read whole.
   bool any_whole() const { return any_whole_; }
@@ -166,7 +175,7 @@ class BatchReader::Planes {
   KeptPlanes* kept_;
   bool single_;
   bool any_whole_ = false;
-  std::vector<Plane> read_, transformed_;
+  std::vector<Plane> read_, transformed_, unfilled_;
 };
 
 BatchReader::BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics,
@@ -279,8 +288,10 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     const Time shift = channel.offset;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const PlaneView x = source.role == Role::kStatic ? PlaneView(static_plane(source, plane))
-                                                       : planes.at(request.moment(b) + shift, plane);
+      const bool as_missing = channel.mask && files_.is_filled(source.field);
+      const PlaneView x = as_missing                     ? planes.unfilled(request.moment(b) + shift, plane)
+                          : source.role == Role::kStatic ? PlaneView(static_plane(source, plane))
+                                                         : planes.at(request.moment(b) + shift, plane);
       if (channel.mask) {
         writer_.add(
             batch.input, piece, b, c, [](std::size_t, double v) { return std::isnan(v) ? 0.0 : 1.0; }, x);

@@ -28,6 +28,7 @@ void set_values(std::vector<Channel>& channels, const DataOptions& options) {
     if (channel.role == Role::kForcing || channel.mask) continue;
     channel.transform = options.transform_of(channel.field);
     channel.range = options.range_of(channel.field);
+    channel.fill = options.fill_of(channel.field);
   }
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ struct Channel {
   /// From time 0 to the time the values are of; 0 for static channels.
   Time offset = 0;
   bool mask = false;  ///< 1 where the field is there at time 0, 0 where it is missing; its role is kStatic
-  bool vector_component = false;  ///< eastward or northward: of the other sign beyond a pole
-  Transform transform = {};       ///< of the values before they are normalised
-  ValueRange range = {};          ///< that predictions are kept in, in the unit of the files
+  bool vector_component = false;    ///< eastward or northward: of the other sign beyond a pole
+  Transform transform = {};         ///< of the values before they are normalised
+  ValueRange range = {};            ///< that predictions are kept in, in the unit of the files
+  std::optional<double> fill = {};  ///< in place of missing values, in the unit of the files
 
   bool operator==(const Channel&) const = default;
 };

@@ -127,6 +127,9 @@ class DataFile {
   std::vector<Time> middles(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
+  /// The same as the file calls it, "proleptic_gregorian"; "standard" where it does not say. @throws
+  /// DataError
+  std::string calendar_name(const std::string& dimension) const;
 
  private:
   std::optional<FieldPlace> find_in_groups(const Field& field) const;

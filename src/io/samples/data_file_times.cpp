@@ -1,6 +1,7 @@
 // The times of a data file: which variable says them, and what it says.
 #include <cstdlib>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/coordinate_units.h"
 #include "samples/data_file.h"
@@ -84,6 +85,11 @@ Calendar DataFile::calendar(const std::string& dimension) const {
   const FileVariable& variable = require_times(dimension);
   return parse_calendar(variable.text("calendar"),
                         concat("the coordinate ", variable.name, " of ", file_->path()));
+}
+
+std::string DataFile::calendar_name(const std::string& dimension) const {
+  const std::string found = is_given(dimension, 0) ? "" : require_times(dimension).text("calendar");
+  return found.empty() ? name(calendar(dimension)) : printable(found);
 }
 
 }  // namespace jigsaw::inline samples

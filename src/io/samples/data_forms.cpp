@@ -28,39 +28,11 @@ FormPtr<VariableOptions> variable_form() {
       });
 }
 
-constexpr const char* kDuration = "a number of hours, or a text such as \"5 min\"";
+constexpr const char* kDuration = "a number of hours, or a text such as \"5 min\" (s, min, h or d)";
 
-/// Hours, of which 0.25 are 15 minutes, or a number with a unit. Nothing for what is no whole number of
-/// seconds.
-std::optional<Time> duration_of(const Json& json) {
-  double value = 0, unit = static_cast<double>(kHour);
-  if (json.is_number()) {
-    value = json.get<double>();
-  } else if (json.is_string()) {
-    const auto& text = json.get_ref<const std::string&>();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc()) return std::nullopt;
-    std::string name(static_cast<const char*>(end), text.data() + text.size());
-    std::erase(name, ' ');
-    static const std::map<std::string, Time> kUnits = {
-        {"s", 1}, {"sec", 1}, {"min", kMinute}, {"h", kHour}, {"d", kDay}};
-    const auto known = kUnits.find(name);
-    if (known == kUnits.end()) return std::nullopt;
-    unit = static_cast<double>(known->second);
-  } else {
-    return std::nullopt;
-  }
-  const double seconds = value * unit;
-  constexpr double kMost = 1e12;
-  // 0.083333 hours are 5 minutes.
-  constexpr double kRounded = 0.01;
-  if (!(std::abs(seconds) < kMost) || std::abs(seconds - std::round(seconds)) > kRounded) return std::nullopt;
-  return std::llround(seconds);
-}
-
-Json duration_schema() {
+Json duration_schema(Time least, Time most) {
   return {{"anyOf",
-           {{{"type", "number"}},
+           {{{"type", "number"}, {"minimum", in_hours(least)}, {"maximum", in_hours(most)}},
             {{"type", "string"}, {"pattern", R"(^-?[0-9.]+ *(s|sec|min|h|d)$)"}, {"examples", {"5 min"}}}}}};
 }
 
@@ -159,6 +131,36 @@ Json hours_json(Time time) {
   return time % kHour == 0 ? Json(time / kHour) : Json(in_hours(time));
 }
 
+std::optional<Time> duration_of(const Json& json) {
+  double value = 0;
+  Time unit = kHour;
+  if (json.is_number()) {
+    value = json.get<double>();
+  } else if (json.is_string()) {
+    const auto& text = json.get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    std::string name(static_cast<const char*>(end), text.data() + text.size());
+    std::erase(name, ' ');
+    static const std::map<std::string, Time> kUnits = {
+        {"s", 1}, {"sec", 1}, {"min", kMinute}, {"h", kHour}, {"d", kDay}};
+    const auto known = kUnits.find(name);
+    if (known == kUnits.end()) return std::nullopt;
+    unit = known->second;
+  } else {
+    return std::nullopt;
+  }
+  const double seconds = value * static_cast<double>(unit);
+  // 0.0833 hours are 5 minutes, to the digits that are given.
+  constexpr double kMost = 1e12, kRounded = 0.2;
+  if (!(std::abs(seconds) < kMost)) return std::nullopt;
+  if (std::abs(seconds - std::round(seconds)) <= 1e-3) return std::llround(seconds);
+  const double minutes = std::round(seconds / static_cast<double>(kMinute));
+  if (minutes == 0 || std::abs(seconds - minutes * static_cast<double>(kMinute)) > kRounded)
+    return std::nullopt;
+  return std::llround(minutes) * kMinute;
+}
+
 FormPtr<Time> duration_form(Time least, Time most) {
   const auto read = [least, most](const Json& json, const Place& at) -> std::optional<Time> {
     const std::optional<Time> time = duration_of(json);
@@ -166,7 +168,7 @@ FormPtr<Time> duration_form(Time least, Time most) {
       at.error(concat("must be between ", duration_text(least), " and ", duration_text(most)));
     return time;
   };
-  return custom<Time>({kDuration, duration_schema(), read, duration_json});
+  return custom<Time>({kDuration, duration_schema(least, most), read, duration_json});
 }
 
 FormPtr<TimeStep> form_for(TypeTag<TimeStep>) {
@@ -181,13 +183,24 @@ FormPtr<TimeStep> form_for(TypeTag<TimeStep>) {
   const auto write = [](const TimeStep& step) {
     return step.month ? Json("month") : duration_json(step.every);
   };
-  Json schema = duration_schema();
+  Json schema = duration_schema(0, kMostDuration);
   schema["anyOf"].push_back({{"const", "month"}});
   return custom<TimeStep>({concat(kDuration, ", or \"month\""), schema, read, write});
 }
 
 FormPtr<std::vector<VariableOptions>> variables_form() {
   return std::make_unique<ListForm<VariableOptions>>(variable_form());
+}
+
+FormPtr<Between> form_for(TypeTag<Between>) {
+  return choice<Between>(
+      {{"exact", Between::kNothing, "Nothing: they are needed at all times of the forecasts."},
+       {"latest", Between::kLatest, "What they were last, up to their last time."},
+       {"linear", Between::kLinear, "Linear between the times around, up to their last one."},
+       {"hold", Between::kHold, "What they were last, also after their last time."},
+       {"cycle", Between::kCycle,
+        "Their times are of one year, which stands for every year: linear between them and across the turn "
+        "of the year."}});
 }
 
 std::string to_text(const SliceRanges& ranges) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace jigsaw::inline samples {
 FormPtr<double> level_form();
 /// What durations may be at most, either way: 87600 h.
 inline constexpr Time kMostDuration = 3650 * kDay;
+/// What a configuration gives as hours, or as a text with a unit; nothing for what is none.
+std::optional<Time> duration_of(const Json& json);
 /// Hours, or a text as "5 min".
 FormPtr<Time> duration_form(Time least, Time most);
 /// As a configuration has it: 6, "5 min".

@@ -406,7 +406,19 @@ void check_images(const DataOptions& o, const Place& at) {
   }
 }
 
+void check_times(const DataOptions& o, const Place& at) {
+  for (const auto& [key, variables] :
+       {std::pair{"variables", &o.variables}, std::pair{"diagnostic", &o.diagnostic},
+        std::pair{"static", &o.constants}, std::pair{"targets", &o.targets}}) {
+    for (std::size_t i = 0; i < variables->size(); ++i) {
+      if (!(*variables)[i].times) continue;
+      at.key(key).item(i).error("times", "is for data.forcing_variables alone; leave it out here");
+    }
+  }
+}
+
 void check_task(const DataOptions& o, const Place& at) {
+  check_times(o, at);
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
     for (const DataPart& part : *parts) {
       if (std::holds_alternative<DatePeriod>(part) == !o.of_images()) continue;
@@ -457,6 +469,10 @@ void declare(Keys<VariableOptions>& keys) {
       .doc(
           "The files that hold this variable, as data.files names them; [] for those of data.files. In the "
           "order of their names those of images hold the same images.");
+  keys.add("times", &VariableOptions::times)
+      .doc(
+          "Of data.forcing_variables: what holds between the times of this one; null: as data.forcing_times "
+          "says.");
   keys.check([](const VariableOptions& variable, const Place& at) { check_names(variable.files, at); });
 }
 

@@ -19,12 +19,22 @@
 
 namespace jigsaw::inline samples {
 
+/// What holds between the times of a field that is prescribed, and beyond them.
+enum class Between {
+  kNothing,
+  kLatest,  ///< the state before, up to the last time
+  kLinear,
+  kHold,  ///< the state before, also behind the last time
+  kCycle  ///< the times are of one year, which stands for every year; linear between them
+};
+
 /// A variable of the files, on some of its levels.
 struct VariableOptions {
   std::string name;
   std::vector<double> levels;
-  std::string data_set;            ///< its name in the files; "": `name`
-  std::vector<std::string> files;  ///< those that hold it; empty: data.files
+  std::string data_set;               ///< its name in the files; "": `name`
+  std::vector<std::string> files;     ///< those that hold it; empty: data.files
+  std::optional<Between> times = {};  ///< of one that is prescribed, in place of data.forcing_times
 
   bool operator==(const VariableOptions&) const = default;
 };
@@ -76,13 +86,6 @@ struct TimeStep {
   bool operator==(const TimeStep&) const = default;
 };
 
-/// What holds between the times of a field that is prescribed.
-enum class Between {
-  kNothing,
-  kLatest,  ///< the state before
-  kLinear
-};
-
 /// A part of the globe; [] for all latitudes or longitudes.
 struct RegionOptions {
   std::vector<double> latitude, longitude;  ///< [south, north] and [west, east] in degrees
@@ -115,8 +118,9 @@ struct DataOptions {
   MemberChoice member;   ///< of an ensemble
   MakaniOptions makani;  ///< of files that do not say what they hold
   Between forcing_times = Between::kNothing;
-  std::vector<std::string> masks;               ///< variables with a channel that says where they are missing
-  std::int64_t boundary_width = 0;              ///< points of the rim that rollouts take from the files
+  std::vector<std::string> masks;      ///< variables with a channel that says where they are missing
+  std::int64_t boundary_width = 0;     ///< points of the rim that rollouts take from the files
+  std::map<std::string, double> fill;  ///< what missing values become, by name of a variable or field
   std::map<std::string, Transform> transforms;  ///< by name of a variable or field
   std::map<std::string, ValueRange> clamp;      ///< the same
   /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
@@ -141,7 +145,10 @@ struct DataOptions {
   const std::string* statistics_file() const {
     return normalization && *normalization != "auto" ? &*normalization : nullptr;
   }
-  /// As `transforms` and `clamp` say for the field, else for its variable.
+  /// What holds between the times of a field of data.forcing_variables.
+  Between between_of(const Field& field) const;
+  /// As `fill`, `transforms` and `clamp` say for the field, else for its variable.
+  std::optional<double> fill_of(const Field& field) const;
   Transform transform_of(const Field& field) const;
   ValueRange range_of(const Field& field) const;
   /// Names of the variables that are predicted, and of their fields.
@@ -159,6 +166,7 @@ std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar cale
                                const std::string& key = "");
 
 FormPtr<TimeStep> form_for(TypeTag<TimeStep>);
+FormPtr<Between> form_for(TypeTag<Between>);
 void declare(Keys<VariableOptions>& keys);
 void declare(Keys<RegionOptions>& keys);
 void declare(Keys<DataOptions>& keys);

@@ -60,9 +60,13 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
         cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
+  const Statistics* const given = use.statistics    ? &*use.statistics
+                                  : file != nullptr ? &statistics_
+                                                    : nullptr;
   together(communicator, [&] {
     naming_statistics(use.statistics ? nullptr : file, [&] {
-      check_statistics(statistics_, channels_, *files_, options.predict, options.lead_time);
+      check_statistics(statistics_, channels_, *files_, options.predict, options.lead_time,
+                       given != nullptr && given->lead_time == options.lead_time ? given : nullptr);
     });
   });
 }
@@ -70,6 +74,7 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
 FileSelection file_selection(const DataOptions& options, const std::string& metadata) {
   FileSelection selection{options.region, options.every, options.regrid, options.time_step, options.overlap};
   selection.member = options.member;
+  selection.fill = options.fill;
   if (options.makani.given()) selection.channels = ChannelLayout(options.makani, metadata);
   return selection;
 }
@@ -105,7 +110,7 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
     files_->select_absent(field, units, like_constants ? constants.front() : selected.front());
   }
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
-    files_->select_prescribed(field, options_.forcing_times);
+    files_->select_prescribed(field, options_.between_of(field));
   for (const Field& field : constants) files_->select(field, false);
   if (trained_with == nullptr) select_cell_area(*files_, options_.cell_area);
   if ((options_.member.all || options_.member.number) && !files_->has_members()) {
@@ -127,7 +132,9 @@ Json Dataset::decides_statistics() const {
   Json fields = Json::array();
   const auto add = [&](const Field& field, const char* role) {
     const std::string transform = options_.transform_of(field).name();
-    fields.push_back(field.name() + role + (transform.empty() ? "" : " as ") + transform);
+    const std::optional<double> fill = options_.fill_of(field);
+    fields.push_back(concat(field.name(), role, transform.empty() ? "" : " as ", transform,
+                            fill ? concat(" filled with ", Json(*fill).dump()) : std::string()));
   };
   for (const Channel& channel : channels_.targets)
     add(channel.field, channel.role == Role::kPrognostic ? "" : " diagnostic");
@@ -136,7 +143,9 @@ Json Dataset::decides_statistics() const {
   for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed)) add(field, " prescribed");
   for (const Field& field : fields_of(channels_.inputs, Role::kStatic)) add(field, " static");
   Json periods = Json::array();
-  const bool seldom = options_.forcing_times != Between::kNothing && !options_.forcing_variables.empty();
+  std::vector<int> between;
+  for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed))
+    between.push_back(static_cast<int>(options_.between_of(field)));
   for (const Period& period : files_->periods(options_.train, "data.train"))
     periods.push_back({period.first, period.last});
   Json decides = {{"fields", fields},
@@ -150,7 +159,12 @@ Json Dataset::decides_statistics() const {
                   {"overlap", static_cast<int>(options_.overlap)}};
   if (!sources_.is_null()) decides["sources"] = sources_;
   if (options_.regrid.method != Regrid::kNone) decides["regrid"] = to_json(options_.regrid);
-  if (seldom) decides["forcing_times"] = static_cast<int>(options_.forcing_times);
+  const auto other = [&](int one) { return one != between.front(); };
+  if (std::ranges::any_of(between, other)) {
+    decides["forcing_times"] = between;
+  } else if (!between.empty() && between.front() != static_cast<int>(Between::kNothing)) {
+    decides["forcing_times"] = between.front();
+  }
   return decides;
 }
 
@@ -201,11 +215,15 @@ std::string Dataset::why_not(const Field& field, Time time) const {
   const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrescribed);
   if (std::ranges::find(given, field) == given.end()) return what;
   const bool between = !times.empty() && times.front() < time && time < times.back();
-  if (options_.forcing_times == Between::kNothing && between) {
-    return what +
-           ", and data.forcing_times is \"exact\"; \"latest\" or \"linear\" gives it between its times";
+  const auto own = std::ranges::find(options_.forcing_variables, field.variable, &VariableOptions::name);
+  const bool of_its_own = own != options_.forcing_variables.end() && own->times.has_value();
+  if (options_.between_of(field) == Between::kNothing && between) {
+    return concat(what, ", and ", of_its_own ? "its times are" : "data.forcing_times is",
+                  " \"exact\"; \"latest\" or \"linear\" gives it between its times");
   }
-  return what + "; data.forcing_variables must be there at time 0 and at all leads";
+  what += "; data.forcing_variables must be there at time 0 and at all leads";
+  if (times.empty() || time < times.back()) return what;
+  return what + ", and \"hold\" lets its last state go on";
 }
 
 /// "u has 80 times from … to …, and t2m 160 times from … to …", of the field that has fewest and of another;

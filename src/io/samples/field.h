@@ -32,4 +32,13 @@ std::string format_level(double level);
 /// as 1.54138.
 bool same_level(double a, double b);
 
+/// The same, nothing where it says nothing.
+template <typename T>
+std::optional<T> said_of_field(const std::map<std::string, T>& values, const Field& field) {
+  for (const std::string& name : {field.name(), field.variable}) {
+    if (const auto found = values.find(name); found != values.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
 }  // namespace jigsaw::inline samples

@@ -19,6 +19,13 @@ void span_run(const AxisRun& run, Box& slab, int axis) {
   slab.extent[axis] = std::abs(last - run.first) + 1;
 }
 
+template <typename T>
+void fill_missing(const std::optional<double>& fill, std::span<T> values) {
+  if (!fill) return;
+  const auto number = static_cast<T>(*fill);
+  for (T& value : values) value = std::isnan(value) ? number : value;
+}
+
 }  // namespace
 
 FileSet::FileSet(const std::vector<std::string>& paths, FileSelection selection, const FileOpener& open)
@@ -69,12 +76,6 @@ void FileSet::select(const Field& field, bool has_time) {
   select(field, std::move(series), false);
 }
 
-void FileSet::select_prescribed(const Field& field, Between between) {
-  Series series;
-  series.between = between;
-  select(field, std::move(series), true);
-}
-
 bool FileSet::holds(const Field& field) {
   const std::lock_guard lock(mutex_);
   for (int f = 0; f < static_cast<int>(files_.size()); ++f)
@@ -87,6 +88,7 @@ void FileSet::select_absent(const Field& field, const std::string& units, const 
   Series absent = series(like);
   absent.units = units;
   absent.absent = absent.has_time = true;
+  absent.fill.reset();
   absent.index = std::make_shared<TimeIndex>();
   series_.insert({field, std::move(absent)});
 }
@@ -118,6 +120,7 @@ void FileSet::forget_grid() {
 void FileSet::forget_calendar_and_members() {
   calendar_.reset();
   calendar_file_.clear();
+  calendar_name_.clear();
   members_.clear();
   members_file_.clear();
   noted_members_.clear();
@@ -133,9 +136,11 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
     place_on_grid(part, selection_.regrid.of(field.variable));
   }
   series.units = check_units(field, series.parts);
+  series.fill = said_of_field(selection_.fill, field);
   if (series.has_time) {
     require_one_level(field, series.parts);
     series.index = index_times(field, series);
+    if (series.between == Between::kCycle) begin_cycle(field, series);
   } else {
     series.index = std::make_shared<TimeIndex>();
     series.last = series.parts.back();
@@ -161,10 +166,20 @@ std::string FileSet::where(const Field& field) const {
 }
 
 bool FileSet::has(const Field& field, Time time) const {
-  const Series& source = series(field);
-  const std::vector<Time>& times = source.index->times;
-  if (source.between == Between::kNothing) return std::binary_search(times.begin(), times.end(), time);
-  return !times.empty() && times.front() <= time && time <= times.back();
+  return place_of(series(field), time).has_value();
+}
+
+std::optional<TimePlace> FileSet::place_of(const Series& series, Time time) const {
+  return place_among(series.index->times, series.between, time, calendar(), series.calendar);
+}
+
+template <typename T>
+void FileSet::note_seen(const Field& field, const Series& source, Time time, std::span<const T> values) {
+  if (!watching_ || !source.prescribed || values.empty()) return;
+  const bool any = std::ranges::any_of(values, [](T value) { return !std::isnan(value); });
+  const std::lock_guard lock(seen_mutex_);
+  bool& seen = seen_[field][time];
+  seen = seen || any;
 }
 
 std::optional<std::string> FileSet::changes_in(const Field& field) {
@@ -192,16 +207,23 @@ std::optional<std::string> FileSet::changes_in(const Field& field) {
 }
 
 void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<double> out) {
-  read_values(field, moment, box, out);
+  read_values(field, moment, box, series(field).fill, out);
+  note_seen<double>(field, series(field), moment.time, out);
 }
 
 void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<float> out) {
-  read_values(field, moment, box, out);
+  read_values(field, moment, box, series(field).fill, out);
+  note_seen<float>(field, series(field), moment.time, out);
+}
+
+void FileSet::read_unfilled(const Field& field, Moment moment, const Box& box, std::span<double> out) {
+  read_values(field, moment, box, std::nullopt, out);
 }
 
 bool FileSet::exact_in_float(const Field& field) const {
   const Series& source = series(field);
-  if (source.between == Between::kLinear) return false;
+  if (source.between == Between::kLinear || source.between == Between::kCycle) return false;
+  if (source.fill && static_cast<double>(static_cast<float>(*source.fill)) != *source.fill) return false;
   const std::vector<Part>& parts = source.parts;
   return std::all_of(parts.begin(), parts.end(), [](const Part& part) {
     return !part.regridded() && Unpacking::exact_in_float(*part.variable);
@@ -209,22 +231,24 @@ bool FileSet::exact_in_float(const Field& field) const {
 }
 
 template <typename T>
-void FileSet::read_values(const Field& field, Moment moment, const Box& box, std::span<T> out) {
+void FileSet::read_values(const Field& field, Moment moment, const Box& box,
+                          const std::optional<double>& fill, std::span<T> out) {
   const Series& source = series(field);
   const auto [time, member] = moment;
-  if (!source.has_time) return read_part<T>(source.parts[0], 0, member, box, out);
-  const std::vector<Time>& times = source.index->times;
-  const auto found = std::lower_bound(times.begin(), times.end(), time);
-  const auto number = static_cast<std::size_t>(found - times.begin());
-  if (found != times.end() && *found == time) return read_at<T>(field, source, number, member, box, out);
-  if (!has(field, time))
+  if (!source.has_time) {
+    read_part<T>(source.parts[0], 0, member, box, out);
+    return fill_missing(fill, out);
+  }
+  const std::optional<TimePlace> place = place_of(source, time);
+  if (!place)
     throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time, calendar())));
-  read_at<T>(field, source, number - 1, member, box, out);
-  if (source.between == Between::kLatest) return;
+  read_at<T>(field, source, place->before, member, box, out);
+  fill_missing(fill, out);
+  if (place->before == place->after) return;
   std::vector<T> next(out.size());
-  read_at<T>(field, source, number, member, box, next);
-  const double part =
-      static_cast<double>(time - times[number - 1]) / static_cast<double>(times[number] - times[number - 1]);
+  read_at<T>(field, source, place->after, member, box, next);
+  fill_missing(fill, std::span<T>(next));
+  const double part = place->part;
   std::transform(out.begin(), out.end(), next.begin(), out.begin(), [&](double before, double after) {
     return static_cast<T>(before + part * (after - before));
   });
@@ -233,11 +257,11 @@ void FileSet::read_values(const Field& field, Moment moment, const Box& box, std
 std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment, const Box& box) {
   const Series& source = series(field);
   const auto [time, member] = moment;
-  if (!source.has_time || box.empty()) return {};
-  const std::vector<Time>& times = source.index->times;
-  const auto found = std::lower_bound(times.begin(), times.end(), time);
-  if (found == times.end() || *found != time || source.index->others.contains(time)) return {};
-  const TimeIndex::Entry& entry = source.index->entries[static_cast<std::size_t>(found - times.begin())];
+  if (!source.has_time || box.empty() || source.fill || (watching_ && source.prescribed)) return {};
+  const std::optional<TimePlace> place = place_of(source, time);
+  if (!place || place->before != place->after) return {};
+  if (source.index->others.contains(source.index->times[place->before])) return {};
+  const TimeIndex::Entry& entry = source.index->entries[place->before];
   const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
   if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude)
     return {};
@@ -298,6 +322,7 @@ void FileSet::read_entry(const Field& field, const std::map<std::string, std::in
   Box slab = slab_of(part, 0, 0);
   for (const auto& [name, position] : positions) slab.begin[dimension_of(part, name)] = position;
   read_state<double>(part, slab, box, out);
+  fill_missing(series(field).fill, out);
 }
 
 template <typename T>
@@ -463,11 +488,12 @@ std::vector<FieldStorage> FileSet::storage() const {
   std::vector<FieldStorage> result;
   for (const auto& [field, series] : series_) {
     const Part& part = series.parts.front();
-    // A series without places, or what is read for single points.
-    if (!part.axes.horizontal() || series.absent || part.source) continue;
+    // A series has no places.
+    if (!part.axes.horizontal() || series.absent) continue;
     const VariableFile& file = files_[static_cast<std::size_t>(part.file)]->file();
     result.push_back({file.path(), std::string(file.format()), part.variable, part.axes,
-                      part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns});
+                      part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns,
+                      part.source != nullptr});
   }
   return result;
 }

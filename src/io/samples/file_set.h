@@ -21,6 +21,7 @@
 #include "samples/field.h"
 #include "samples/forcings.h"
 #include "samples/members.h"
+#include "samples/prescribed_times.h"
 #include "samples/source_points.h"
 #include "samples/variable_sources.h"
 
@@ -47,6 +48,8 @@ struct FileSelection {
   VariableSources sources = {};
   /// Dimensions that read_entry() chooses along, beside those of fields.
   std::vector<std::string> free_dimensions = {};
+  /// In place of missing values, by name of a variable or field.
+  std::map<std::string, double> fill = {};
   /// Rows and columns stand as these do, in place of those of the first file; on a projection where the
   /// corners are these.
   std::optional<GridOrder> like = {};
@@ -81,6 +84,7 @@ struct FieldStorage {
   FieldAxes axes;
   std::int64_t entry = 0;  ///< along its levels or channels
   std::shared_ptr<const AxisMap> rows, columns;
+  bool point_by_point = false;  ///< then rows and columns do not say what is read
 };
 
 /// Several files as one data set: each field has the union of its times over all files. Fields are
@@ -109,6 +113,8 @@ class FileSet {
   /// data.regrid that brings fields on a list of points to rows and columns about as far apart as these,
   /// where no field has any; nothing elsewhere. @throws DataError
   std::optional<RegridOptions> regrid_of_list();
+  /// Whether any field lies on a list of points.
+  bool has_lists();
   const RegridOptions& regrid_options() const { return selection_.regrid; }
   /// That was selected.
   const RegionOptions& region() const { return selection_.region; }
@@ -121,8 +127,10 @@ class FileSet {
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there
   /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
   void select(const Field& field, bool has_time);
-  /// Makes a field readable that is given at its own times, and between them as is said; it may also be a
-  /// series of numbers without places, which is the same everywhere. @throws DataError
+  /// Makes a field readable that is given at its own times, and between and beyond them as is said; it may
+  /// also be a series of numbers without places, which is the same everywhere. @throws DataError  also where
+  /// the times of Between::kCycle reach over a year or more, or are of two calendars (theirs may be another
+  /// than that of all other fields).
   void select_prescribed(const Field& field, Between between);
   /// The first file that holds a field at no time; nothing where all have times. @throws DataError
   std::optional<std::string> file_without_time(const Field& field);
@@ -151,6 +159,8 @@ class FileSet {
   Calendar calendar() const { return of_months() ? Calendar::k360Day : file_calendar(); }
   /// The same of the files.
   Calendar file_calendar() const { return calendar_.value_or(Calendar::kStandard); }
+  /// As the first of them calls it.
+  std::string calendar_name() const { return calendar_ ? calendar_name_ : name(file_calendar()); }
   /// Whether times are months.
   bool of_months() const { return selection_.time_step.month; }
   /// The periods among the parts in that calendar; of months those in which they begin and end are whole.
@@ -162,10 +172,28 @@ class FileSet {
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
+  /// The same of a field that is selected as Between::kCycle, in calendar().
+  std::vector<Time> times_of_cycle(const Field& field) const;
   /// The file of a selected field, "a.nc" or "a.nc and 3 more files".
   std::string where(const Field& field) const;
-  /// Whether a selected field is given between the times of its files, too.
-  bool is_between(const Field& field) const { return series(field).between != Between::kNothing; }
+  /// What holds between the times of the files of a selected field.
+  Between between(const Field& field) const { return series(field).between; }
+  /// That of times(): calendar(), or another one of Between::kCycle.
+  Calendar calendar_of(const Field& field) const;
+  /// From now on it is noted of what select_prescribed() has selected whether read() finds any value. Before
+  /// the first read().
+  void watch_prescribed() { watching_ = true; }
+  /// Whether any value of such a field was found at a time; nothing where it was not read. Not while others
+  /// read.
+  std::optional<bool> seen_at(const Field& field, Time time) const;
+  /// A file that lacks a field.
+  struct Lacking {
+    std::string path, holds;  ///< and another field that it has
+    Time time = 0;            ///< of that
+  };
+  /// The first file in a period that has another selected field and not this one, which stands beside it in
+  /// other files and in no file at that time: as where a variable has another name from some file on.
+  std::optional<Lacking> first_file_without(const Field& field, const Period& period) const;
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
   /// Whether a selected field is brought to the grid from another one.
@@ -209,12 +237,17 @@ class FileSet {
   /// How many have states of their own of a selected field: members() or 1.
   std::int32_t members_of(const Field& field) const;
 
-  /// Rows and columns `box` [H, W] of a field at one time in physical units, NaN where it is missing: one
+  /// Rows and columns `box` [H, W] of a field at one time in physical units, NaN where it is missing unless
+  /// FileSelection::fill has a number for it (of each state, before it is interpolated in time): one
   /// hyperslab, or as many as pieces of the box lie apart in the file. For a constant field the time does not
   /// matter. @throws DataError  when the time is not there, or several files have it with other values.
   void read(const Field& field, Moment moment, const Box& box, std::span<double> out);
   /// The same in float; values that are no floats (exact_in_float) are rounded once.
   void read(const Field& field, Moment moment, const Box& box, std::span<float> out);
+  /// Whether FileSelection::fill has a number for a selected field.
+  bool is_filled(const Field& field) const { return series(field).fill.has_value(); }
+  /// As read() gives it, NaN where it is missing whatever FileSelection::fill says.
+  void read_unfilled(const Field& field, Moment moment, const Box& box, std::span<double> out);
   /// The same as read() gives, in parts, as VariableFile::stream() does; nothing where the state is not one
   /// hyperslab of one file in the order of the grid, must be compared with what other files hold, or is not
   /// there. @throws DataError
@@ -279,8 +312,11 @@ class FileSet {
   struct Series {
     std::string units;
     bool has_time = true;
-    bool absent = false;  ///< the parts are those of another field
+    bool absent = false;      ///< the parts are those of another field
+    bool prescribed = false;  ///< by select_prescribed()
     Between between = Between::kNothing;
+    Calendar calendar = Calendar::kStandard;  ///< of the times of Between::kCycle
+    std::optional<double> fill;               ///< in place of missing values
     std::vector<Part> parts;
     std::shared_ptr<const TimeIndex> index;
     std::optional<Part> last;  ///< of a constant field, of whose parts the first alone is kept
@@ -326,12 +362,16 @@ class FileSet {
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);
-  [[noreturn]] void refuse_list(const Part& part);
-  [[noreturn]] void refuse_unknown(const std::string& variable) const;
+  [[noreturn]] void refuse_list(const Part& part, Regrid method);
+  RegridOptions regrid_of(const Part& part);
+  [[noreturn]] void refuse_unknown(const std::string& variable, bool uniform) const;
+  static std::vector<std::string> series_of(const DataFile& file);
   [[noreturn]] void refuse_level(const Field& field);
   [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
   [[noreturn]] void refuse_beside_step(const Field& field, const Part& part, Time time, Time step);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
+  void begin_cycle(const Field& field, Series& series);
+  std::optional<TimePlace> place_of(const Series& series, Time time) const;
   void check_memory(const Part& part);
   void place_on_grid(Part& part, Regrid method);
   void map_axes(Part& part, const std::vector<double>& latitudes, const std::vector<double>& longitudes,
@@ -372,7 +412,10 @@ class FileSet {
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
   template <typename T>
-  void read_values(const Field& field, Moment moment, const Box& box, std::span<T> out);
+  void note_seen(const Field& field, const Series& source, Time time, std::span<const T> values);
+  template <typename T>
+  void read_values(const Field& field, Moment moment, const Box& box, const std::optional<double>& fill,
+                   std::span<T> out);
   template <typename T>
   void read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,
                const Box& box, std::span<T> out);
@@ -426,11 +469,14 @@ class FileSet {
   std::optional<CoordinateDescription> member_;
   bool members_differ_ = false;
   std::optional<Calendar> calendar_;
-  std::string calendar_file_;
+  std::string calendar_file_, calendar_name_;
   std::map<AxesKey, Axes> axis_maps_;
   std::vector<std::shared_ptr<const Source>> sources_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
+  bool watching_ = false;
+  std::map<Field, std::map<Time, bool>> seen_;  ///< whether there was any value
+  std::mutex seen_mutex_;
   std::mutex mutex_;  ///< of what finds out about fields; reading needs it not
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -85,15 +86,21 @@ std::vector<std::string> FileSet::series_in_time() {
   const std::lock_guard lock(mutex_);
   std::set<std::string> names;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const DataFile& file = use(f);
-    for (const FileVariable& variable : file.file().variables()) {
-      if (!variable.numeric() || variable.shape.rank() != 1 || file.axes(variable).time < 0) continue;
-      const bool times = variable.name == dimension(variable, 0) || counts_since(variable.text("units")) ||
-                         variable.text("standard_name") == "forecast_period";
-      if (!times) names.insert(variable.name);
-    }
+    const std::vector<std::string> found = series_of(use(f));
+    names.insert(found.begin(), found.end());
   }
   return {names.begin(), names.end()};
+}
+
+std::vector<std::string> FileSet::series_of(const DataFile& file) {
+  std::vector<std::string> names;
+  for (const FileVariable& variable : file.file().variables()) {
+    if (!variable.numeric() || variable.shape.rank() != 1 || file.axes(variable).time < 0) continue;
+    const bool times = variable.name == dimension(variable, 0) || counts_since(variable.text("units")) ||
+                       variable.text("standard_name") == "forecast_period";
+    if (!times) names.push_back(variable.name);
+  }
+  return names;
 }
 
 /// Another variable that is read is none by one of its usual names.
@@ -133,7 +140,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     }
     if (find_level(field, part)) parts.push_back(part);
   }
-  if (!known) refuse_unknown(field.variable);
+  if (!known) refuse_unknown(field.variable, uniform);
   if (parts.empty()) refuse_level(field);
   return parts;
 }
@@ -289,22 +296,28 @@ void FileSet::refuse_channels(const Part& part) {
              " holds channels, which are named in its place: ", join(names_in(file, *part.variable), ", ")));
 }
 
-void FileSet::refuse_unknown(const std::string& variable) const {
-  std::set<std::string> names;
+/// @param uniform  whether it might be a series in time without places.
+void FileSet::refuse_unknown(const std::string& variable, bool uniform) const {
+  std::set<std::string> names, series;
   std::vector<std::string> paths;
   for (const auto& file : files_) {
     if (!selection_.sources.may_hold(file->file().path(), variable)) continue;
     paths.push_back(file->file().path());
+    if (uniform) std::ranges::copy(series_of(*file), std::inserter(series, series.end()));
     for (const FileVariable& candidate : file->file().variables()) {
       if (!candidate.numeric() || !file->axes(candidate).horizontal()) continue;
       for (const std::string& name : names_in(*file, candidate)) names.insert(name);
     }
   }
   const std::vector<std::string> known(names.begin(), names.end());
+  std::vector<std::string> all = known;
+  all.insert(all.end(), series.begin(), series.end());
   const std::string& name = selection_.sources.name_of(variable);
-  throw DataError(
-      concat("no variable ", name, " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"),
-             did_you_mean(name, known), "; fields there: ", known.empty() ? "none" : join(known, ", ")));
+  throw DataError(concat(
+      "no variable ", name, " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"),
+      did_you_mean(name, all), "; fields there: ", known.empty() ? "none" : join(known, ", "),
+      series.empty() ? ""
+                     : concat("; series in time: ", join(std::vector(series.begin(), series.end()), ", "))));
 }
 
 void FileSet::refuse_level(const Field& field) {
@@ -347,9 +360,11 @@ void FileSet::check_calendar(int number, const std::string& times) {
   if (!calendar_) {
     calendar_ = found;
     calendar_file_ = file.file().path();
+    calendar_name_ = file.calendar_name(times);
   } else if (*calendar_ != found) {
-    throw DataError(concat(file.file().path(), " counts time in the calendar ", name(found), ", and ",
-                           calendar_file_, " in ", name(*calendar_), "; all files must have one calendar"));
+    throw DataError(concat(file.file().path(), " counts time in the calendar ", file.calendar_name(times),
+                           ", and ", calendar_file_, " in ", calendar_name_,
+                           "; all files must have one calendar"));
   }
 }
 
@@ -359,6 +374,12 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
     const std::string other = part.variable->text("units");
     if (same_unit(other, units)) continue;
     const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
+    if (units.empty() || other.empty()) {
+      const Part &with = units.empty() ? part : parts[0], &without = units.empty() ? parts[0] : part;
+      throw DataError(concat(field.variable, " is in \"", units.empty() ? other : units, "\" in ", path(with),
+                             ", and ", path(without),
+                             " says no unit of it; write its attribute units, as ncatted does"));
+    }
     throw DataError(concat(field.variable, " is in \"", units, "\" in ", path(parts[0]), " and in \"", other,
                            "\" in ", path(part), "; it must have one unit"));
   }
@@ -383,6 +404,28 @@ void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts
       concat(field.name(), " in ", use(timeless.file).file().path(), " has no time",
              others ? ", as it has in other files: leave the file out, or write it with its time; " : "; ",
              "a constant field belongs into data.static"));
+}
+
+std::optional<FileSet::Lacking> FileSet::first_file_without(const Field& field, const Period& period) const {
+  const Series& own = series(field);
+  std::set<int> with;
+  for (const Part& part : own.parts) with.insert(part.file);
+  std::optional<Lacking> first;
+  for (const auto& [other, source] : series_) {
+    const auto beside = [&](const Part& part) { return with.contains(part.file); };
+    if (!source.has_time || source.between != Between::kNothing || !std::ranges::any_of(source.parts, beside))
+      continue;
+    const std::vector<Time>& times = source.index->times;
+    for (auto time = std::ranges::lower_bound(times, period.first); time != times.end(); ++time) {
+      if (*time > period.last || (first && *time >= first->time)) break;
+      const Part& part = source.parts[static_cast<std::size_t>(
+          source.index->entries[static_cast<std::size_t>(time - times.begin())].part)];
+      if (with.contains(part.file) || has(field, *time)) continue;
+      first = {files_[static_cast<std::size_t>(part.file)]->file().path(), other.name(), *time};
+      break;
+    }
+  }
+  return first;
 }
 
 std::vector<Period> FileSet::periods(const std::vector<DataPart>& parts, const std::string& key) const {
@@ -439,7 +482,8 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
     const DataFile& file = use(part.file);
     const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
     if (!times) refuse_timeless(field, parts, part);
-    check_calendar(part.file, *times);
+    // A year that stands for every year is counted in days of its own.
+    if (series.between != Between::kCycle) check_calendar(part.file, *times);
     key.second.emplace_back(part.file, *times);
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];

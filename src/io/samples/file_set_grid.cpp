@@ -117,7 +117,7 @@ void FileSet::place(Part& part, Regrid method) {
   if (first && !regrid.latitude.empty())
     make_grid(equal_steps(regrid.latitude), equal_steps(regrid.longitude), false, kNamedGrid);
   const bool makes_grid = grid_.axes.empty();
-  if (listed && (makes_grid || method == Regrid::kNone)) refuse_list(part);
+  if (listed && (makes_grid || method == Regrid::kNone)) refuse_list(part, method);
   if (listed) return place_scattered(part, method);
   const auto points = [&](int axis) {
     return projected ? numbers_to(part.variable->shape[axis])
@@ -133,11 +133,17 @@ void FileSet::place(Part& part, Regrid method) {
   if (projected) place_on_projection(part);
 }
 
-void FileSet::refuse_list(const Part& part) {
-  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on a list of ",
-                         part.variable->shape[part.axes.cells],
-                         " points, which are no rows and columns; data.regrid brings them to some, as {"
-                         "\"method\": \"linear\", \"latitude\": [90, -90, 1], \"longitude\": [0, 359, 1]}"));
+void FileSet::refuse_list(const Part& part, Regrid method) {
+  const RegridOptions options = regrid_of(part);
+  const bool rows = options.method == Regrid::kLinear;
+  throw DataError(
+      concat(part.variable->name, " in ", use(part.file).file().path(), " lies on a list of ",
+             part.variable->shape[part.axes.cells], " points, which are no rows and columns; ",
+             method == Regrid::kNone
+                 ? "data.regrid brings them to some, as {\"method\": "
+                 : "data.regrid says to which it brings them by its latitude and longitude, as {\"method\": ",
+             rows ? "\"linear\"" : "\"inverse_distance\"",
+             ", \"latitude\": [90, -90, 1], \"longitude\": [0, 359, 1]}"));
 }
 
 /// Where the points of the grid are the file's own they are read; but where a grid is coarser than the file

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/coordinate_units.h"
 #include "samples/degrees.h"
@@ -45,11 +47,12 @@ RegridOptions grid_for(std::vector<double> latitudes, std::vector<double> longit
   }
   constexpr double kRadians = std::numbers::pi / 180;
   const double area = (kCircle - gap) * (std::sin(north * kRadians) - std::sin(south * kRadians)) / kRadians;
+  const bool global = rows && rows->round_the_globe();
   const double apart = rows ? (north - south) / static_cast<double>(rows->rows() - 1)
                             : std::sqrt(area / static_cast<double>(latitudes.size()));
   const double step = round_step(std::max(apart, 1e-3));
   RegridOptions options;
-  options.method = rows ? Regrid::kLinear : Regrid::kInverseDistance;
+  options.method = global ? Regrid::kLinear : Regrid::kInverseDistance;
   if (gap < 3 * step && north > 90 - 2 * step && south < 2 * step - 90) {
     options.latitude = {90, -90, step};
     options.longitude = {0, kCircle - step, step};
@@ -62,7 +65,10 @@ RegridOptions grid_for(std::vector<double> latitudes, std::vector<double> longit
     options.longitude = {std::ceil((west - turn) / step) * step, std::floor((east - turn) / step) * step,
                          step};
   }
-  return options;
+  const auto is_axis = [](const std::vector<double>& axis) {
+    return std::abs(axis[1] - axis[0]) > axis[2] / 2;
+  };
+  return is_axis(options.latitude) && is_axis(options.longitude) ? options : RegridOptions{};
 }
 
 /// First, middle and last rows, or runs of a list, of which files of the same points are known.
@@ -78,6 +84,23 @@ std::vector<Box> samples_of(const Shape& plane) {
 }
 
 }  // namespace
+
+bool FileSet::has_lists() {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const DataFile& file = use(f);
+    for (const FileVariable& variable : file.file().variables())
+      if (variable.numeric() && file.axes(variable).cells >= 0) return true;
+  }
+  return false;
+}
+
+/// For a field on a list of points.
+RegridOptions FileSet::regrid_of(const Part& part) {
+  const PlaceVariables places = use(part.file).places(*part.variable);
+  const Box plane = Box::whole(part.axes.plane_of(part.variable->shape));
+  return grid_for(degrees_of(part, *places.first, plane), degrees_of(part, *places.second, plane));
+}
 
 std::optional<RegridOptions> FileSet::regrid_of_list() {
   const std::lock_guard lock(mutex_);
@@ -96,10 +119,7 @@ std::optional<RegridOptions> FileSet::regrid_of_list() {
     }
   }
   if (!list) return std::nullopt;
-  const PlaceVariables places = use(list->file).places(*list->variable);
-  const Box plane = Box::whole(list->axes.plane_of(list->variable->shape));
-  RegridOptions options =
-      grid_for(degrees_of(*list, *places.first, plane), degrees_of(*list, *places.second, plane));
+  RegridOptions options = regrid_of(*list);
   if (options.latitude.empty()) return std::nullopt;
   return options;
 }
@@ -127,7 +147,7 @@ void FileSet::share(Part& part, Regrid method, std::vector<double> known_by,
     return;
   }
   auto source = std::make_shared<const Source>(Source{make(), method, std::move(known_by)});
-  if (method != Regrid::kInverseDistance) {
+  if (source->points->must_reach()) {
     const TargetPoints targets = sampled_targets(method);
     require_reach(part, source->points->weights(targets, method), targets);
   }
@@ -198,6 +218,13 @@ std::shared_ptr<const SourcePoints> FileSet::find_points(const Part& part, const
   const Box plane = Box::whole(part.axes.plane_of(part.variable->shape));
   std::vector<double> latitudes = degrees_of(part, *places.first, plane),
                       longitudes = degrees_of(part, *places.second, plane);
+  const auto beyond = std::ranges::find_if(latitudes, [](double value) { return std::abs(value) > 90.01; });
+  if (beyond != latitudes.end()) {
+    throw DataError(concat(places.first->name, " in ", use(part.file).file().path(), " holds the latitude ",
+                           *beyond, "° with its unit \"",
+                           printable(places.first->text("units").substr(0, 60)),
+                           "\"; write the unit that its values have"));
+  }
   const bool in_rows = listed && method != Regrid::kInverseDistance;
   if (auto rows = in_rows ? RowPoints::find(latitudes, longitudes) : nullptr) return rows;
   if (method != Regrid::kNearest && method != Regrid::kInverseDistance) {
@@ -280,25 +307,28 @@ void FileSet::require_reach(const Part& part, const PointWeights& weights, const
                          "values"));
 }
 
+/// One thread finds them, for which others wait that want the same.
 std::shared_ptr<const PointWeights> FileSet::weights_at(const Part& part, const Box& box) {
-  constexpr std::size_t kKept = 4;
-  {
-    const std::lock_guard lock(kept_weights_mutex_);
-    const auto known = std::ranges::find_if(kept_weights_, [&](const KeptWeights& kept) {
-      return kept.source == part.source && kept.box == box;
-    });
-    if (known != kept_weights_.end()) {
-      std::rotate(known, known + 1, kept_weights_.end());
-      return kept_weights_.back().weights;
-    }
+  constexpr std::size_t kFewest = 4;
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 27;
+  const std::lock_guard lock(kept_weights_mutex_);
+  const auto known = std::ranges::find_if(
+      kept_weights_, [&](const KeptWeights& kept) { return kept.source == part.source && kept.box == box; });
+  if (known != kept_weights_.end()) {
+    std::rotate(known, known + 1, kept_weights_.end());
+    return kept_weights_.back().weights;
   }
   const Source& source = *part.source;
   const TargetPoints targets = targets_of(box, source.method);
   auto weights = std::make_shared<const PointWeights>(source.points->weights(targets, source.method));
   require_reach(part, *weights, targets);
-  const std::lock_guard lock(kept_weights_mutex_);
   kept_weights_.push_back({part.source, box, weights});
-  if (kept_weights_.size() > kKept) kept_weights_.pop_front();
+  const auto bytes = [&] {
+    return std::accumulate(
+        kept_weights_.begin(), kept_weights_.end(), std::int64_t{0},
+        [](std::int64_t sum, const KeptWeights& kept) { return sum + kept.weights->bytes(); });
+  };
+  while (kept_weights_.size() > kFewest && bytes() > kMostBytes) kept_weights_.pop_front();
   return weights;
 }
 

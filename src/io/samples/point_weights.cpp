@@ -83,6 +83,11 @@ void PointWeights::find_intervals() {
   }
 }
 
+std::int64_t PointWeights::bytes() const {
+  return std::ssize(places_) * static_cast<std::int64_t>(sizeof places_[0] + sizeof weights_[0]) +
+         std::ssize(ends_) * static_cast<std::int64_t>(sizeof ends_[0]);
+}
+
 template <typename T>
 void PointWeights::apply(std::span<const T> there, std::span<T> out) const {
   require(std::ssize(there) == read_ && out.size() == ends_.size(),

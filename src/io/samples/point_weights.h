@@ -38,6 +38,7 @@ class PointWeights {
   std::optional<std::size_t> beyond() const { return beyond_; }
   /// Rows and columns of the file that are read, one box behind the other; of a list all are in row 0.
   const std::vector<Box>& boxes() const { return boxes_; }
+  std::int64_t bytes() const;
   /// How many values they hold.
   std::int64_t read() const { return read_; }
   /// @param there  values of boxes().

@@ -108,6 +108,7 @@ ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& pie
   if (piece.empty()) return cost;
   for (const auto& [variable, group] : groups_of(fields)) {
     const FieldStorage& field = *group.first;
+    if (field.point_by_point) continue;
     const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
     const std::int64_t points = field.rows->needed(piece.begin[0], piece.extent[0]).count *
@@ -134,15 +135,20 @@ PieceChunks chunks_of_piece(const std::vector<FieldStorage>& fields, const Box& 
     const FieldStorage& field = *group.first;
     const Shape& chunks = variable->chunks;
     if (chunks.rank() == 0) continue;
-    const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
-    const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
-    const std::int64_t high = chunks[field.axes.latitude], wide = chunks[field.axes.longitude];
-    const auto down = std::ssize(chunk_numbers(rows, high)), along = std::ssize(chunk_numbers(columns, wide));
     const int entry = entry_axis(field);
     if ((field.axes.time >= 0 && chunks[field.axes.time] > 1) || (entry >= 0 && chunks[entry] > 1))
       all.later = true;
-    const std::int64_t points = std::min(down * high, variable->shape[field.axes.latitude]) *
-                                std::min(along * wide, variable->shape[field.axes.longitude]);
+    const Shape plane = field.axes.plane_of(variable->shape), in_chunk = field.axes.plane_of(chunks);
+    std::int64_t down = (plane[0] + in_chunk[0] - 1) / in_chunk[0],
+                 along = (plane[1] + in_chunk[1] - 1) / in_chunk[1];
+    // Whose points are read one by one, as many of them as there are.
+    if (!field.point_by_point) {
+      down = std::ssize(chunk_numbers(ranges_of(*field.rows, piece.begin[0], piece.extent[0]), in_chunk[0]));
+      along =
+          std::ssize(chunk_numbers(ranges_of(*field.columns, piece.begin[1], piece.extent[1]), in_chunk[1]));
+    }
+    const std::int64_t points =
+        std::min(down * in_chunk[0], plane[0]) * std::min(along * in_chunk[1], plane[1]);
     if (points > piece.extent.count()) all.elsewhere = true;
     const std::int64_t deep = entry < 0 ? 1 : std::ssize(chunk_numbers(group.entries, chunks[entry]));
     all.bytes += down * along * deep * chunks.count() * variable->bytes;

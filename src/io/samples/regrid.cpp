@@ -31,6 +31,14 @@ SourceAxis SourceAxis::latitude(const std::vector<double>& there) {
   return axis;
 }
 
+void SourceAxis::end_at_poles() {
+  constexpr double kPole = 90, kSteps = 1.5;
+  if (centres_.size() < 2) return;
+  if (kPole - centres_.back() <= kSteps * (centres_.back() - centres_[centres_.size() - 2]))
+    limits_.back() = kPole;
+  if (centres_.front() + kPole <= kSteps * (centres_[1] - centres_.front())) limits_.front() = -kPole;
+}
+
 SourceAxis SourceAxis::longitude(const std::vector<double>& there) {
   SourceAxis axis;
   if (there.empty()) throw DataError("the longitude axis has no points");

@@ -22,6 +22,10 @@ class SourceAxis {
   /// Longitudes in any order; an area begins behind the largest gap of the circle.
   static SourceAxis longitude(const std::vector<double>& there);
 
+  /// Latitudes: the outermost cells end at a pole that is no further than a step and a half from their
+  /// centres.
+  void end_at_poles();
+
   bool is_latitude() const { return latitude_; }
   bool circular() const { return circular_; }
   std::int64_t size() const { return std::ssize(centres_); }

@@ -27,7 +27,7 @@ void check_grid(const RegridOptions& options, const Place& at) {
   if (given && options.method == Regrid::kNone)
     at.error("method", "must be another than \"none\" where a grid is given");
   if (!options.variables.empty() && options.method == Regrid::kNone)
-    at.error("method", "must be given beside those of single variables");
+    at.error("method", "must be another than \"none\" where data.regrid.variables has methods");
   if (!given) return;
   for (const double latitude : {options.latitude[0], options.latitude[1]}) {
     if (std::abs(latitude) > 90)

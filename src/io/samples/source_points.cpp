@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "samples/degrees.h"
-#include "samples/nearest_points.h"
 
 namespace jigsaw::inline samples {
 
@@ -48,33 +47,49 @@ PointWeights GridPoints::weights(const TargetPoints& targets, Regrid method) con
   return weights;
 }
 
+/// Nothing where the points from `begin` on are in no equal steps.
+std::optional<RowPoints::Row> RowPoints::row_of(std::span<const double> latitudes,
+                                                std::span<const double> longitudes, std::size_t begin,
+                                                std::size_t end) {
+  Row row{latitudes[begin], static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin),
+          longitudes[begin], kCircle};
+  const auto steps = static_cast<double>(row.count - 1);
+  if (row.count > 1) {
+    row.step = on_circle(longitudes[begin + 1] - longitudes[begin]);
+    if (row.step > kCircle / 2) {
+      row.stride = -1;
+      row.begin = static_cast<std::int64_t>(end) - 1;
+      row.first = longitudes[end - 1];
+      row.step = kCircle - row.step;
+    }
+    const auto other_end = static_cast<std::size_t>(row.begin + row.stride * (row.count - 1));
+    // From the last one, which single precision leaves more digits of the step.
+    const double whole = row.step * steps, last = on_circle(longitudes[other_end] - row.first);
+    row.step = (last + kCircle * std::round((whole - last) / kCircle)) / steps;
+  }
+  if (!(row.step > 0) || !(row.step * steps < kCircle) || std::isnan(row.latitude)) return std::nullopt;
+  row.circular = std::abs(row.step * static_cast<double>(row.count) - kCircle) < 0.1 * row.step;
+  if (row.circular) row.step = kCircle / static_cast<double>(row.count);
+  for (std::int64_t i = 0; i < row.count; ++i) {
+    const double off =
+        longitudes[static_cast<std::size_t>(row.point(i))] - row.first - row.step * static_cast<double>(i);
+    if (!(std::abs(off - kCircle * std::round(off / kCircle)) < kSameDegrees)) return std::nullopt;
+  }
+  return row;
+}
+
 std::shared_ptr<const RowPoints> RowPoints::find(std::span<const double> latitudes,
                                                  std::span<const double> longitudes) {
-  constexpr std::size_t kFewest = 4;  // points a row, on average
+  constexpr std::size_t kFewest = 4, kFirst = 64;  // points a row, on average; rows before that counts
   std::vector<Row> rows;
   const std::size_t count = latitudes.size();
   for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
     while (end < count && latitudes[end] == latitudes[begin]) ++end;
-    Row row{latitudes[begin], static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin),
-            longitudes[begin], kCircle};
-    const auto steps = static_cast<double>(row.count - 1);
-    if (row.count > 1) {
-      row.step = on_circle(longitudes[begin + 1] - longitudes[begin]);
-      // From the last one, which single precision leaves more digits of the step.
-      const double whole = row.step * steps, last = on_circle(longitudes[end - 1] - longitudes[begin]);
-      row.step = (last + kCircle * std::round((whole - last) / kCircle)) / steps;
-    }
-    row.circular = std::abs(row.step * static_cast<double>(row.count) - kCircle) < 0.1 * row.step;
-    if (row.circular) row.step = kCircle / static_cast<double>(row.count);
-    for (std::size_t i = begin; i < end; ++i) {
-      const double expected = row.first + row.step * static_cast<double>(i - begin);
-      const double off = longitudes[i] - expected;
-      if (!(std::abs(off - kCircle * std::round(off / kCircle)) < kSameDegrees)) return nullptr;
-    }
-    if (!(row.step > 0) || std::isnan(row.latitude)) return nullptr;
-    rows.push_back(row);
-    if (end == count && rows.size() * kFewest > count) return nullptr;
-    if (rows.size() > 64 && rows.size() * 2 > end) return nullptr;  // points of no rows, soon
+    if (end == begin) return nullptr;  // a latitude that is no number
+    const std::optional<Row> row = row_of(latitudes, longitudes, begin, end);
+    if (!row) return nullptr;
+    rows.push_back(*row);
+    if ((rows.size() > kFirst || end == count) && rows.size() * kFewest > end) return nullptr;
   }
   if (rows.size() < 2) return nullptr;
   if (rows[0].latitude > rows[1].latitude) std::ranges::reverse(rows);
@@ -88,7 +103,13 @@ RowPoints::RowPoints(std::vector<Row> rows)
         std::vector<double> latitudes;
         for (const Row& row : rows_) latitudes.push_back(row.latitude);
         return SourceAxis::latitude(latitudes);
-      }()) {}
+      }()) {
+  if (round_the_globe()) latitudes_.end_at_poles();
+}
+
+bool RowPoints::round_the_globe() const {
+  return std::ranges::all_of(rows_, &Row::circular);
+}
 
 /// From the first point of a row eastward, in steps: of a circle in [0, count), else around its middle.
 double RowPoints::offset(const Row& row, double longitude) {
@@ -111,10 +132,9 @@ std::optional<RowPoints::Along> RowPoints::along(const Row& row, double longitud
   if (1 - part < same) part = 1;
   // In the middle rounding of coordinates does not decide.
   if (method == Regrid::kNearest) part = part < 0.5 + 0.5 * same ? 0 : 1;
-  const auto wrapped = [&](std::int64_t i) { return row.begin + i % row.count; };
   const auto i = static_cast<std::int64_t>(whole);
-  if (part == 1) return Along{wrapped(i + 1), wrapped(i + 1), 0};
-  return Along{wrapped(i), wrapped(i + 1), part};
+  if (part == 1) return Along{row.point(i + 1), row.point(i + 1), 0};
+  return Along{row.point(i), row.point(i + 1), part};
 }
 
 bool RowPoints::add_between(PointWeights& weights, double latitude, double longitude, Regrid method) const {
@@ -146,7 +166,7 @@ double RowPoints::add_cells(const Row& row, double west, double east, double wei
     const auto centre = static_cast<double>(i);
     const double share = std::min(high, centre + 0.5) - std::max(low, centre - 0.5);
     if (!(share > 0)) continue;
-    weights.add(row.begin + (i % row.count + row.count) % row.count, weight * share / (high - low));
+    weights.add(row.point(i), weight * share / (high - low));
     sum += share / (high - low);
   }
   return sum;
@@ -191,6 +211,54 @@ ScatteredPoints::ScatteredPoints(std::vector<double> latitudes, std::vector<doub
                                  std::int64_t columns)
     : latitudes_(std::move(latitudes)), longitudes_(std::move(longitudes)), columns_(columns) {
   require(latitudes_.size() == longitudes_.size(), "each point has a latitude and a longitude");
+  if (columns_ == 0) reach_ = usual_reach();
+}
+
+namespace {
+
+double chord_between(const UnitVector& a, const UnitVector& b) {
+  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+}
+
+}  // namespace
+
+/// One and a half times how far the eighth neighbour is, at the middle one of some points of a list.
+double ScatteredPoints::usual_reach() const {
+  constexpr std::size_t kSamples = 63, kOwn = 8;
+  std::vector<double> distances;
+  for (std::size_t k = 0; k < kSamples && !latitudes_.empty(); ++k) {
+    const UnitVector here = at(k * size() / kSamples);
+    std::vector<double> nearest;  // a heap with the furthest first; the point itself is the nearest
+    for (std::size_t i = 0; i < size(); ++i) {
+      const double chord = chord_between(at(i), here);
+      if (std::isnan(chord) || (nearest.size() > kOwn && chord >= nearest.front())) continue;
+      if (nearest.size() > kOwn) {
+        std::ranges::pop_heap(nearest);
+        nearest.pop_back();
+      }
+      nearest.push_back(chord);
+      std::ranges::push_heap(nearest);
+    }
+    if (nearest.size() > 1) distances.push_back(nearest.front());
+  }
+  if (distances.empty()) return 0;
+  const auto middle = distances.begin() + std::ssize(distances) / 2;
+  std::nth_element(distances.begin(), middle, distances.end());
+  return 1.5 * *middle;
+}
+
+/// The furthest of those before and behind a point in its row and its column.
+double ScatteredPoints::reach_in_plane(std::size_t point) const {
+  const auto columns = static_cast<std::size_t>(columns_), column = point % columns;
+  double furthest = 0;
+  const auto look_at = [&](std::size_t other) {
+    furthest = std::fmax(furthest, chord_between(at(point), at(other)));  // of one without a place: no number
+  };
+  if (column > 0) look_at(point - 1);
+  if (column + 1 < columns) look_at(point + 1);
+  if (point >= columns) look_at(point - columns);
+  if (point + columns < size()) look_at(point + columns);
+  return furthest;
 }
 
 /// Those of the points that lie within some distance of the targets.
@@ -198,22 +266,27 @@ class ScatteredPoints::Near {
  public:
   /// @param margin  in radii of the sphere.
   Near(const ScatteredPoints& all, const std::vector<UnitVector>& targets, double margin)
-      : points_(select(all, targets, margin)), margin_(margin) {}
+      : all_(all), points_(select(all, targets, margin)), margin_(margin) {}
 
   /// The `count` nearest points to a target, none where it is beyond the reach of all of them.
   /// @returns  false where others may be nearer that have been left out.
   bool find(const UnitVector& target, std::size_t count, std::vector<NearestPoints::Neighbour>& found) {
-    constexpr std::size_t kOwn = 8;  // neighbours of the nearest point, which itself is the first
-    const bool all = margin_ >= kWholeSphere;
+    const bool whole = margin_ >= kWholeSphere;
     points_.find(target, count, found);
-    if (found.empty()) return all;
+    if (!whole && (found.size() < count || found.back().chord > margin_)) return false;
+    if (found.empty()) return true;
     const NearestPoints::Neighbour nearest = found.front();
-    points_.find(*nearest.at, kOwn + 1, around_);
-    const double reach = around_.back().chord;
-    if (!all && (nearest.chord + reach > margin_ || found.back().chord > margin_ || around_.size() <= kOwn ||
-                 found.size() < count))
-      return false;
-    if (nearest.chord > reach && around_.size() > 1) found.clear();
+    const auto point = static_cast<std::size_t>(nearest.number);
+    const double reach = all_.columns_ > 0 ? all_.reach_in_plane(point) : all_.reach_;
+    if (nearest.chord <= reach || all_.size() == 1) return true;
+    if (all_.columns_ == 0) {
+      constexpr std::size_t kOwn = 8;  // neighbours of the point, which itself is the first
+      points_.find(*nearest.at, kOwn + 1, around_);
+      const double own = around_.back().chord;
+      if (!whole && (around_.size() <= kOwn || nearest.chord + own > margin_)) return false;
+      if (nearest.chord <= own) return true;
+    }
+    found.clear();
     return true;
   }
 
@@ -232,7 +305,7 @@ class ScatteredPoints::Near {
     }
     std::vector<NearestPoints::Point> points;
     for (std::size_t i = 0; i < all.latitudes_.size(); ++i) {
-      const UnitVector at = unit_vector(all.latitudes_[i], all.longitudes_[i]);
+      const UnitVector at = all.at(i);
       bool within = true;  // false of NaN
       for (std::size_t d = 0; d < 3; ++d) within = within && at[d] >= low[d] && at[d] <= high[d];
       if (within) points.push_back({at, static_cast<std::int64_t>(i)});
@@ -240,6 +313,7 @@ class ScatteredPoints::Near {
     return points;
   }
 
+  const ScatteredPoints& all_;
   NearestPoints points_;
   double margin_;
   std::vector<NearestPoints::Neighbour> around_;

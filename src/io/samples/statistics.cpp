@@ -102,9 +102,14 @@ void merge(StateMoments& total, const StateMoments& each) {
   total.lowest = std::min(total.lowest, each.lowest);
 }
 
-FieldStatistics summarise(const std::string& units, const Transform& transform, const StateMoments& total) {
-  FieldStatistics statistics{units, total.state.mean_of_any(), total.state.deviation(),
-                             total.increment.deviation(), transform.name()};
+FieldStatistics summarise(const std::string& units, const Channel& channel, const StateMoments& total) {
+  const Transform& transform = channel.transform;
+  FieldStatistics statistics{units,
+                             total.state.mean_of_any(),
+                             total.state.deviation(),
+                             total.increment.deviation(),
+                             transform.name(),
+                             channel.fill};
   if (transform.kind == TransformKind::kMinMax && total.state.count > 0) {
     statistics.mean = total.state.least;
     statistics.deviation = total.state.largest - total.state.least;
@@ -122,14 +127,15 @@ SeenValues seen_in(const StateMoments& total, const Transform& transform) {
   return seen;
 }
 
-/// The times of a field in the periods. Of one that holds between its times, and has fewer than two of them
-/// there, also those around, which say what it is.
+/// The times of a field in the periods; of a year that is repeated all of them. Of one that holds between its
+/// times, and has fewer than two of them there, also those around, which say what it is.
 std::vector<Time> times_of(const FileSet& files, const Field& field, const std::vector<Period>& periods) {
   const std::vector<Time>& all = files.times(field);
+  if (files.between(field) == Between::kCycle) return files.times_of_cycle(field);
   std::set<Time> times;
   std::copy_if(all.begin(), all.end(), std::inserter(times, times.end()),
                [&](Time time) { return in_one_period(periods, time, time); });
-  if (files.is_between(field) && times.size() < 2) {
+  if (files.between(field) != Between::kNothing && times.size() < 2) {
     for (const Period& period : periods) {
       if (const auto after = std::ranges::upper_bound(all, period.last); after != all.end())
         times.insert(*after);
@@ -175,11 +181,10 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
                          moments_at, StateMoments{}, merge, did);
 }
 
-FieldStatistics static_statistics(FileSet& files, const Field& field, const Transform& transform,
-                                  Communicator& communicator) {
-  StateReader reader(files, field, transform);
+FieldStatistics static_statistics(FileSet& files, const Channel& channel, Communicator& communicator) {
+  StateReader reader(files, channel.field, channel.transform);
   const auto moments_at = [&](std::int64_t) { return reader.take(Time{0}).moments(); };
-  return summarise(files.units(field), transform,
+  return summarise(files.units(channel.field), channel,
                    share_work(1, communicator, moments_at, StateMoments{}, merge));
 }
 
@@ -230,6 +235,7 @@ std::string Statistics::to_text() const {
                             {"deviation", field.deviation},
                             {"increment_deviation", field.increment_deviation}};
     if (!field.transform.empty()) json["fields"][name]["transform"] = field.transform;
+    if (field.fill) json["fields"][name]["fill"] = *field.fill;
   }
   // Units may be no UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -258,6 +264,7 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
     statistics.fields[name] = {text_of("units"), number_of(field, "mean", where),
                                number_of(field, "deviation", where),
                                number_of(field, "increment_deviation", where), text_of("transform")};
+    if (field.contains("fill")) statistics.fields[name].fill = number_of(field, "fill", where);
   }
   return statistics;
 }
@@ -295,7 +302,7 @@ Statistics neutral_statistics(const std::vector<Channel>& channels, Time lead_ti
   statistics.lead_time = lead_time;
   for (const Channel& channel : channels) {
     if (channel.role == Role::kForcing || channel.mask) continue;  // these are not normalised
-    statistics.fields[channel.field.name()] = {"", 0, 1, 1, channel.transform.name()};
+    statistics.fields[channel.field.name()] = {"", 0, 1, 1, channel.transform.name(), channel.fill};
   }
   return statistics;
 }
@@ -339,7 +346,7 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
         state_moments(files, together, periods, lead_time, communicator, did);
     for (std::size_t c = 0; c < together.size(); ++c) {
       const Channel& channel = together[c];
-      statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments[c]);
+      statistics.fields[channel.name] = summarise(files.units(channel.field), channel, moments[c]);
       statistics.seen[channel.name] = seen_in(moments[c], channel.transform);
     }
     before += size;
@@ -347,14 +354,13 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
   }
   for (const Channel& channel : channels_of(channels, Role::kStatic)) {
     if (take_known(channel)) continue;
-    statistics.fields[channel.name] =
-        static_statistics(files, channel.field, channel.transform, communicator);
+    statistics.fields[channel.name] = static_statistics(files, channel, communicator);
   }
   return statistics;
 }
 
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
-                      Predict predict, Time lead_time) {
+                      Predict predict, Time lead_time, const Statistics* given) {
   const auto check = [&](const Channel& channel) {
     const FieldStatistics& found = statistics.of(channel.field);
     const std::string& units = files.units(channel.field);
@@ -369,6 +375,13 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
       throw DataError(concat("the statistics of ", channel.name, " are of the transform ",
                              text(found.transform), ", and data.transforms says ",
                              text(channel.transform.name())));
+    }
+    if (found.fill != channel.fill) {
+      const auto text = [](const std::optional<double>& fill) {
+        return fill ? concat("as ", *fill) : std::string("not at all");
+      };
+      throw DataError(concat("in the statistics of ", channel.name, " missing values count ",
+                             text(found.fill), ", and by data.fill ", text(channel.fill)));
     }
     if (!std::isfinite(found.mean) || !std::isfinite(found.deviation)) {
       throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
@@ -387,6 +400,12 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
       throw DataError(concat("the statistics are of increments over ", duration_text(statistics.lead_time),
                              ", and data.lead_hours is ", duration_text(lead_time)));
     }
+    if (found.increment_deviation == 0 && given != nullptr && given->fields.contains(channel.name)) {
+      throw DataError(concat("the statistics of ", channel.name, " have no deviation of its change within ",
+                             duration_text(lead_time),
+                             ", as those of a variable that was not predicted where they were computed; "
+                             "data.normalization \"auto\" computes it, data.predict \"state\" needs none"));
+    }
     if (!(found.increment_deviation > 1e-10 * found.deviation)) {
       throw DataError(concat(channel.name, " does not change within ", duration_text(lead_time),
                              ", so its increment cannot be normalised; leave it out or predict the state"));
@@ -396,6 +415,24 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
   for (const Channel& channel : channels.inputs) {
     if (channel.role != Role::kForcing && !channel.mask) check(channel);
   }
+}
+
+std::vector<std::string> unit_remarks(const Statistics& statistics, const Channels& channels,
+                                      const FileSet& files) {
+  std::vector<std::string> remarks;
+  std::set<std::string> told;
+  for (const auto* of : {&channels.inputs, &channels.targets}) {
+    for (const Channel& channel : *of) {
+      if (channel.role == Role::kForcing || channel.mask) continue;
+      const auto known = statistics.fields.find(channel.name);
+      if (known == statistics.fields.end() || known->second.units.empty()) continue;
+      if (!files.units(channel.field).empty() || !told.insert(channel.field.variable).second) continue;
+      remarks.push_back(concat(channel.field.variable, " in ", files.where(channel.field),
+                               " has no attribute units, and is taken to be in \"", known->second.units,
+                               "\", as its statistics are"));
+    }
+  }
+  return remarks;
 }
 
 }  // namespace jigsaw::inline samples

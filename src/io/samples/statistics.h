@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct FieldStatistics {
   /// Transform::name() of the values that these are of; of min_max `mean` is the least and `deviation` the
   /// largest less the least, of none they are 0 and 1.
   std::string transform = {};
+  /// What missing values counted as, in the unit of the files; nothing where they did not count.
+  std::optional<double> fill = {};
 
   bool operator==(const FieldStatistics&) const = default;
 };
@@ -74,10 +77,15 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
                               Time lead_time, Communicator& communicator, const Statistics* known = nullptr,
                               const std::function<void(double)>& progress = {});
 
-/// @throws DataError  when a field of the channels is missing, has another unit in the files or another
-/// transform, or does not vary,
+/// @throws DataError  when a field of the channels is missing, has another unit in the files, another
+/// transform or fill, or does not vary,
 ///                    so that it cannot be normalised; when increments are predicted over another lead time.
+/// @param given  those among them that were not computed of these files; null: none.
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
-                      Predict predict, Time lead_time);
+                      Predict predict, Time lead_time, const Statistics* given = nullptr);
+
+/// Of each field whose files say no unit, and whose statistics have one, a sentence.
+std::vector<std::string> unit_remarks(const Statistics& statistics, const Channels& channels,
+                                      const FileSet& files);
 
 }  // namespace jigsaw::inline samples

@@ -160,6 +160,7 @@ std::optional<TimeUnit> unit_of(const std::string& name) {
 struct OriginCalendar {
   Calendar calendar;
   bool mixed;
+  std::string name;  ///< as the file has it
 
   bool is_julian(const Date& date) const { return mixed && date < Date{1582, 10, 15}; }
   /// The day after 4 October 1582 was the 15th.
@@ -188,7 +189,7 @@ std::optional<Origin> parse_origin(std::string_view text, const OriginCalendar& 
   if (!date) return std::nullopt;
   if (!calendar.has(*date)) {
     throw DataError(concat(
-        what, " counts from ", format_date(*date), ", a day that the calendar ", name(calendar.calendar),
+        what, " counts from ", format_date(*date), ", a day that the calendar ", calendar.name,
         calendar.mixed ? " (Julian until 1582-10-04, Gregorian from 1582-10-15 on)" : "", " does not have"));
   }
   Origin origin{calendar.days_from(*date) * kDay};
@@ -361,7 +362,8 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
                                const std::string& calendar, const std::string& what) {
   const std::string lower = to_lower(units), named = to_lower(calendar);
   const OriginCalendar counted_in{parse_calendar(calendar, what),
-                                  named.empty() || named == "standard" || named == "gregorian"};
+                                  named.empty() || named == "standard" || named == "gregorian",
+                                  named.empty() ? std::string("standard") : printable(calendar)};
   const std::size_t since = lower.find(" since ");
   const auto unit = since == std::string::npos ? std::nullopt : unit_of(lower.substr(0, lower.find(' ')));
   const auto origin =

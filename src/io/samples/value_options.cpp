@@ -34,6 +34,15 @@ bool is_component(const DataOptions& o, const std::string& variable) {
 
 }  // namespace
 
+Between DataOptions::between_of(const Field& field) const {
+  const auto found = std::ranges::find(forcing_variables, field.variable, &VariableOptions::name);
+  return found == forcing_variables.end() ? forcing_times : found->times.value_or(forcing_times);
+}
+
+std::optional<double> DataOptions::fill_of(const Field& field) const {
+  return said_of_field(fill, field);
+}
+
 Transform DataOptions::transform_of(const Field& field) const {
   return of_field(transforms, field);
 }
@@ -58,14 +67,12 @@ void declare_values(Keys<DataOptions>& keys) {
           "member, ensemble) of the files, which counts from 0 where it has no coordinate; \"all\": each "
           "member is a series of samples of its own, and each "
           "time of theirs as many samples; null where the files hold one at most.");
-  keys.choice("forcing_times", &DataOptions::forcing_times,
-              {{"exact", Between::kNothing, "Nothing: they are needed at all times of the forecasts."},
-               {"latest", Between::kLatest, "What they were last, up to their last time."},
-               {"linear", Between::kLinear, "Linear between the times around, up to their last one."}})
+  keys.add("forcing_times", &DataOptions::forcing_times)
       .counts_where(here("forcing_variables").is_given())
       .doc(
           "What holds between the times of data.forcing_variables, where the files have them seldom, as "
-          "monthly sea surface temperatures.");
+          "monthly sea surface temperatures, and beyond them; `times` of a variable says it for that one "
+          "alone.");
   keys.add("makani", &DataOptions::makani)
       .counts_where(of_forecasts)
       .doc(
@@ -79,6 +86,13 @@ void declare_values(Keys<DataOptions>& keys) {
           "Rows and columns along the edge of a limited area whose prognostic variables are given at all "
           "times: rollouts take them from the files, forecasts that are written hold them, and neither loss "
           "nor scores count them. Where longitudes close the circle these are rows only. 0: none.");
+  keys.add("fill", &DataOptions::fill)
+      .counts_where(of_forecasts)
+      .doc(
+          "What missing values of a variable, or of one of its fields, become when they are read, in the "
+          "unit "
+          "of the files: {\"sithick\": 0} where ice that is not there has no thickness. Inputs, targets and "
+          "statistics then have that number; data.masks still say where it was missing.");
   keys.add("transforms", &DataOptions::transforms)
       .counts_where(of_forecasts)
       .doc(
@@ -107,6 +121,7 @@ void check_values(const DataOptions& o, const Place& at) {
   for (const auto& [name, method] : o.regrid.variables)
     check_name("regrid.variables", name, variables, "variable", at);
   for (const auto& [name, range] : o.clamp) check_name("clamp", name, targets, "target", at);
+  for (const auto& [name, number] : o.fill) check_name("fill", name, all, "variable or field", at);
   for (const auto& [name, transform] : o.transforms) {
     check_name("transforms", name, all, "variable or field", at);
     const std::string variable = name.substr(0, name.rfind('_'));

@@ -87,6 +87,66 @@ TEST_F(BatchReaderTest, MasksSayWhereFieldsAreMissingAtTime0) {
   }
 }
 
+/// Of the mean and the deviation of numbers, one after the other.
+std::pair<double, double> mean_and_deviation(const std::vector<double>& values) {
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / static_cast<double>(values.size());
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / static_cast<double>(values.size()))};
+}
+
+// The same values, which a number stands for: masks alone still say that they are missing.
+TEST_F(BatchReaderTest, MissingValuesBecomeTheNumberThatFillsThem) {
+  constexpr double kFill = 250;
+  DataOptions options = fixture_options();
+  options.masks = {"t2m"};
+  options.fill = {{"t2m", kFill}};
+  open(options);
+  const auto filled = [&](std::int64_t step, std::int64_t row, std::int64_t column) {
+    const double value = state("t2m", step, row, column);
+    return std::isnan(value) ? kFill : value;
+  };
+  std::vector<double> all, changes;
+  for (std::int64_t step = 0; step < 8; ++step) {  // those of data.train
+    for (std::int64_t point = 0; point < 56; ++point) {
+      all.push_back(filled(step, point / 8, point % 8));
+      if (step > 0) changes.push_back(all.back() - filled(step - 1, point / 8, point % 8));
+    }
+  }
+  const auto [mean, deviation] = mean_and_deviation(all);
+  const double of_changes = mean_and_deviation(changes).second;
+  const FieldStatistics& found = data_->statistics().fields.at("t2m");
+  EXPECT_NEAR(found.mean, mean, 1e-9);
+  EXPECT_NEAR(found.deviation, deviation, 1e-9);
+  EXPECT_NEAR(found.increment_deviation, of_changes, 1e-9);
+  EXPECT_EQ(found.fill, std::optional(kFill));
+  EXPECT_EQ(data_->statistics().seen.at("t2m").missing, 0);
+  BatchRequest request = whole();
+  request.input = Box::whole({3, 7, 8, kInputs + 1});
+  request.origin = true;
+  const Batch batch = read(request);
+  const std::vector<std::int64_t> steps = {2, 5, 3};
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const std::int64_t step = steps[static_cast<std::size_t>(b)];
+    for (std::int64_t row = 0; row < 7; ++row) {
+      for (std::int64_t column = 0; column < 8; ++column) {
+        const double now = filled(step, row, column);
+        expect_same(element(batch.input, {b, row, column, 0}),
+                    (filled(step - 1, row, column) - found.mean) / found.deviation);
+        expect_same(element(batch.input, {b, row, column, 3}), (now - found.mean) / found.deviation);
+        EXPECT_EQ(element(batch.input, {b, row, column, kInputs}),
+                  std::isnan(state("t2m", step, row, column)) ? 0 : 1);
+        EXPECT_EQ(element(batch.present, {b, row, column, 3}), 1) << "it goes on from a number";
+        expect_same(element(batch.origin, {b, row, column, 0}), now);
+        for (std::int64_t r = 1; r <= kRollout; ++r)
+          expect_same(element(batch.targets[static_cast<std::size_t>(r - 1)], {b, row, column, 0}),
+                      (filled(step + r, row, column) - now) / found.increment_deviation);
+      }
+    }
+  }
+}
+
 TEST_F(BatchReaderTest, NormalisesInputsAndIncrements) {
   open(Predict::kIncrement);
   const Batch batch = read(whole());

@@ -357,7 +357,7 @@ TEST(GoesRound, ShowsInThePlacesOfTheEnds) {
       Numbers latitudes, longitudes;
       for (std::int64_t i = 0; i < kLines * kAround; ++i) {
         const std::int64_t row = i / kAround, column = i % kAround;
-        latitudes.push_back(20 * static_cast<double>(row) + static_cast<double>(column % 3));
+        latitudes.push_back(40 * static_cast<double>(row) - 41 + static_cast<double>(column % 3));
         const double degrees = 75 + 360 * part * static_cast<double>(column) / static_cast<double>(kAround);
         longitudes.push_back(land && row == 1 && column == 0 ? NAN : degrees > 180 ? degrees - 360 : degrees);
       }

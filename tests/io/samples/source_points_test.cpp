@@ -59,6 +59,18 @@ Rows healpix(int sides) {
   return grid;
 }
 
+/// The points of rows in the other order.
+Rows westward(Rows grid) {
+  for (Rows::Row& row : grid.rows) std::ranges::reverse(row.longitudes);
+  return grid;
+}
+
+/// Every other row the other way.
+Rows every_other_westward(Rows grid) {
+  for (std::size_t i = 1; i < grid.rows.size(); i += 2) std::ranges::reverse(grid.rows[i].longitudes);
+  return grid;
+}
+
 /// Rows of several steps in an area across Greenwich.
 Rows area() {
   Rows grid;
@@ -137,8 +149,16 @@ Numbers expected_weights(const Rows& grid, const TargetPoints& points, std::size
     const auto at = std::ranges::lower_bound(ascending, of) - ascending.begin();
     const auto last = std::ssize(ascending) - 1;
     const auto value = [&](std::ptrdiff_t i) { return ascending[static_cast<std::size_t>(i)]; };
-    if (side < 0 && at == 0) return std::max(-90.0, of - (value(1) - value(0)) / 2);
-    if (side > 0 && at == last) return std::min(90.0, of + (value(last) - value(last - 1)) / 2);
+    const bool globe = grid.rows[0].longitudes.size() *
+                           std::abs(apart(grid.rows[0].longitudes[0], grid.rows[0].longitudes[1])) >
+                       359;
+    if (side < 0 && at == 0)
+      return globe && of + 90 < 1.5 * (value(1) - value(0)) ? -90
+                                                            : std::max(-90.0, of - (value(1) - value(0)) / 2);
+    if (side > 0 && at == last)
+      return globe && 90 - of < 1.5 * (value(last) - value(last - 1))
+                 ? 90
+                 : std::min(90.0, of + (value(last) - value(last - 1)) / 2);
     return (of + value(at + side)) / 2;
   };
   const TargetPoints::Cell& cell = points.cells[target];
@@ -187,6 +207,10 @@ TEST(RowPoints, EqualLoopsOverAllPointsAndCells) {
       {"northward, grid from the west", octahedral(8, true), range(-88, 8, 23), range(-180, 8, 45)},
       {"coarser", octahedral(16, false), range(75, -30, 6), range(0, 30, 12)},
       {"HEALPix", healpix(4), range(84, -7, 25), range(3, 7.2, 50)},
+      {"HEALPix, poles", healpix(8), range(90, -5, 37), range(0, 5, 72)},
+      {"an area westward", westward(area()), range(56, -1.5, 17), range(-13, 1.5, 20)},
+      {"round the globe westward", westward(octahedral(8, false)), range(90, -7.5, 25), range(0, 7.5, 48)},
+      {"to and fro", every_other_westward(area()), range(56, -1.5, 17), range(-13, 1.5, 20)},
       {"area", area(), range(56, -1.5, 17), range(-13, 1.5, 20)},
   };
   unsigned seed = 1;
@@ -278,6 +302,9 @@ TEST(RowPoints, OthersAreNoRows) {
   EXPECT_TRUE(none({}, {}));
   EXPECT_TRUE(none({10, 10, 10, 10}, {0, 1, 2, 3}));
   EXPECT_TRUE(none({10, 10, 10, std::nan("")}, {0, 90, 180, 270}));
+  EXPECT_TRUE(none({std::nan(""), 10, 10, 10}, {0, 90, 180, 270}));
+  // More than once round.
+  EXPECT_TRUE(none({10, 10, 10, 10, 20, 20, 20, 20}, {0, 140, 280, 60, 0, 140, 280, 60}));
   // Two rows of the same latitude.
   EXPECT_TRUE(none({10, 10, 10, 10, 20, 20, 20, 20, 10, 10, 10, 10}, range(0, 90, 12)));
 }
@@ -291,27 +318,57 @@ double angle(double latitude, double longitude, double other_latitude, double ot
   return 2 * std::asin(std::min(1.0, std::sqrt(h))) / r;
 }
 
+/// @param columns  0: the points are a list.
 Numbers expected_of_scattered(const Numbers& latitudes, const Numbers& longitudes, const Numbers& values,
-                              const TargetPoints& wanted, Regrid method) {
+                              const TargetPoints& wanted, Regrid method, std::size_t columns = 0) {
+  const auto sorted_from = [&](double latitude, double longitude) {
+    std::vector<std::pair<double, std::size_t>> all;
+    for (std::size_t i = 0; i < latitudes.size(); ++i) {
+      if (!std::isnan(latitudes[i] + longitudes[i]))
+        all.emplace_back(angle(latitude, longitude, latitudes[i], longitudes[i]), i);
+    }
+    std::ranges::sort(all);
+    return all;
+  };
+  const auto eighth = [&](std::size_t i) {
+    const auto all = sorted_from(latitudes[i], longitudes[i]);
+    return all[std::min<std::size_t>(8, all.size() - 1)].first;
+  };
+  // Along a chord, as it is compared.
+  const auto chord = [](double degrees) { return 2 * std::sin(degrees * std::numbers::pi / 360); };
+  double usual = 0;
+  if (columns == 0) {
+    Numbers distances;
+    for (std::size_t k = 0; k < 63; ++k) {
+      const std::size_t i = k * latitudes.size() / 63;
+      if (!std::isnan(latitudes[i])) distances.push_back(chord(eighth(i)));
+    }
+    std::ranges::sort(distances);
+    usual = 1.5 * distances[distances.size() / 2];
+  }
+  const auto reach = [&](std::size_t i) {
+    if (columns == 0) return std::max(usual, chord(eighth(i)));
+    double furthest = 0;
+    const auto look_at = [&](bool there, std::size_t other) {
+      if (there)
+        furthest = std::fmax(furthest,
+                             chord(angle(latitudes[i], longitudes[i], latitudes[other], longitudes[other])));
+    };
+    look_at(i % columns > 0, i - 1);
+    look_at(i % columns + 1 < columns, i + 1);
+    look_at(i >= columns, i - columns);
+    look_at(i + columns < latitudes.size(), i + columns);
+    return furthest;
+  };
   Numbers result;
   for (std::size_t p = 0; p < wanted.latitude.size(); ++p) {
-    const auto sorted_from = [&](double latitude, double longitude) {
-      std::vector<std::pair<double, std::size_t>> all;
-      for (std::size_t i = 0; i < latitudes.size(); ++i) {
-        if (!std::isnan(latitudes[i] + longitudes[i]))
-          all.emplace_back(angle(latitude, longitude, latitudes[i], longitudes[i]), i);
-      }
-      std::ranges::sort(all);
-      return all;
-    };
     if (std::isnan(wanted.latitude[p])) {
       result.push_back(std::nan(""));
       continue;
     }
     const auto around = sorted_from(wanted.latitude[p], wanted.longitude[p]);
     const std::size_t first = around[0].second;
-    const auto own = sorted_from(latitudes[first], longitudes[first]);
-    if (own.size() > 1 && around[0].first > own[std::min<std::size_t>(8, own.size() - 1)].first) {
+    if (latitudes.size() > 1 && chord(around[0].first) > reach(first)) {
       result.push_back(std::nan(""));
       continue;
     }
@@ -464,10 +521,11 @@ TEST(Regrid, ProjectionsAreBroughtToRowsAndColumnsAndToOthers) {
     files.select(kT2m, true);
     EXPECT_TRUE(files.grid().geographic);
     const Numbers found = read_all(files, kT2m);
-    expect_near(found,
-                expected_of_scattered(lambert.latitudes, lambert.longitudes, Numbers(99, 1.0),
-                                      targets(range(58, -2, 9), range(-5, 2, 9)), Regrid::kInverseDistance),
-                "a projection");
+    expect_near(
+        found,
+        expected_of_scattered(lambert.latitudes, lambert.longitudes, Numbers(99, 1.0),
+                              targets(range(58, -2, 9), range(-5, 2, 9)), Regrid::kInverseDistance, 11),
+        "a projection");
     expect_pieces(files, kT2m, found);
     EXPECT_EQ(files.describe(kT2m).columns.name, "longitude");
   }
@@ -478,10 +536,11 @@ TEST(Regrid, ProjectionsAreBroughtToRowsAndColumnsAndToOthers) {
   EXPECT_EQ(read_all(files, kT2m), Numbers(99, 1.0)) << "the grid's own fields stay as they are";
   files.select(kSst, true);
   const Numbers found = read_all(files, kSst);
-  expect_near(found,
-              expected_of_scattered(other.latitudes, other.longitudes, random_values(99, 0.1, 8),
-                                    {lambert.latitudes, lambert.longitudes, {}}, Regrid::kInverseDistance),
-              "to a projection");
+  expect_near(
+      found,
+      expected_of_scattered(other.latitudes, other.longitudes, random_values(99, 0.1, 8),
+                            {lambert.latitudes, lambert.longitudes, {}}, Regrid::kInverseDistance, 11),
+      "to a projection");
   expect_pieces(files, kSst, found);
   EXPECT_TRUE(std::ranges::any_of(found, [](double value) { return std::isnan(value); }));
   // A list in rows to the points of a projection.
@@ -521,20 +580,32 @@ TEST(Regrid, RowsAndColumnsAreBroughtByInverseDistance) {
   expect_near(
       found,
       expected_of_scattered(latitudes, longitudes, values, targets(range(80.5, -9, 19), range(0.7, 9, 40)),
-                            Regrid::kInverseDistance),
+                            Regrid::kInverseDistance, 90),
       "a grid");
   expect_pieces(files, kSst, found);
+  // No holes at the poles, where the points of a row are much nearer to each other than rows are.
+  FileSet at_poles({path}, {.regrid = {Regrid::kInverseDistance, {}, {89.6, -87.4, 3}, {0.7, 351.7, 9}}});
+  at_poles.select(kSst, true);
+  Numbers there(60 * 40);
+  at_poles.read(kSst, {at_poles.times(kSst).front(), 0}, {{0, 0}, {60, 40}}, there);
+  expect_near(
+      there,
+      expected_of_scattered(latitudes, longitudes, values, targets(range(89.6, -3, 60), range(0.7, 9, 40)),
+                            Regrid::kInverseDistance, 90),
+      "to the poles");
 }
 
 TEST(Regrid, ListsAndProjectionsThatCannotBeBroughtSayWhatCan) {
   const testing::TemporaryFolder folder;
   const Rows grid = octahedral(4, false), part = area();
+  Numbers southward = random_values(400, 0, 1);
+  for (double& latitude : southward) latitude -= 330;
   const auto list = [&](const std::string& name, const Numbers& latitudes, const Numbers& longitudes) {
     return write_list(folder, name, latitudes, longitudes, Numbers(latitudes.size(), 1.0));
   };
   const std::string rows = list("rows.nc", grid.latitudes(), grid.longitudes()),
                     of_area = list("area.nc", part.latitudes(), part.longitudes()),
-                    scattered = list("scattered.nc", random_values(400, 0, 1), random_values(400, 0, 2)),
+                    scattered = list("scattered.nc", southward, random_values(400, 0, 2)),
                     projected = write(folder, projection(50, 3, 2));
   const auto why = [&](const std::vector<std::string>& paths, const RegridOptions& options,
                        const std::vector<Field>& fields) {
@@ -548,7 +619,14 @@ TEST(Regrid, ListsAndProjectionsThatCannotBeBroughtSayWhatCan) {
   };
   contains(why({rows}, {}, {kSst}),
            "lies on a list of 208 points, which are no rows and columns; data.regrid");
-  contains(why({rows}, {.method = Regrid::kLinear}, {kSst}), "\"latitude\": [90, -90, 1]");
+  contains(
+      why({rows}, {.method = Regrid::kLinear}, {kSst}),
+      "data.regrid says to which it brings them by its latitude and longitude, as {\"method\": \"linear\"");
+  contains(why({scattered}, {}, {kSst}), "{\"method\": \"inverse_distance\", \"latitude\": [90, -90, 1]");
+  const std::string degrees_as_radians =
+      write_list(folder, "wrong.nc", grid.longitudes(), grid.longitudes(), Numbers(208, 1.0), true);
+  contains(why({degrees_as_radians}, {Regrid::kNearest, {}, {90, -90, 10}, {0, 350, 10}}, {kSst}),
+           "clat in " + degrees_as_radians + " holds the latitude ");
   contains(why({scattered}, {Regrid::kLinear, {}, {90, -90, 10}, {0, 350, 10}}, {kSst}),
            "lies on 400 points that are in no rows of one latitude and equal steps; data.regrid brings it to "
            "the grid by \"inverse_distance\" or \"nearest\"");

@@ -207,6 +207,13 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   other = options;
   other.lead_time = 12 * kHour;
   EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
+  other = options;
+  other.fill = {{"t2m", 0}};
+  const Opened filled = open_with_cache(other, cache.path() + "/deep/folder");
+  EXPECT_TRUE(filled.passed);
+  EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").statistics == filled.statistics);
+  EXPECT_EQ(Statistics::from_text(filled.statistics.to_text(), "it").fields.at("t2m").fill,
+            std::optional(0.0));
   EXPECT_TRUE(open_with_cache(options, "").passed);
   // A file that was written again is another one; so is what is kept when it is damaged.
   std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(1));

@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "samples/dataset.h"
+
+namespace jigsaw::inline samples {
+
+/// Of each prescribed variable that is given across gaps in its files (wide_gaps()), as far as these lie in
+/// the periods, a sentence that says the longest one, how long it is, and the usual step.
+std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Period>& used);
+
+/// Of each prescribed variable that had no value anywhere at some of the times which ranks have read since
+/// FileSet::watch_prescribed(), a sentence that says the first of them. The same on all ranks. Collective.
+/// @param times  that may have been read.
+std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world);
+
+/// Time 0 and all leads of forecasts.
+std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads);
+
+}  // namespace jigsaw::inline samples
