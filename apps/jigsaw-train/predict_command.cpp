@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <memory>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -6,6 +9,8 @@
 #include "commands.h"
 #include "predict/forecast.h"
 #include "predict/image_prediction.h"
+#include "predict/restart_file.h"
+#include "stop_signals.h"
 
 namespace jigsaw {
 
@@ -23,6 +28,9 @@ struct PredictArguments {
   std::vector<std::string> variables;
   std::vector<double> levels;
   bool split_levels = false;
+  int every = 0, mean = 0;        ///< 0: not given
+  std::string go_on;              ///< a file of forecasts, whose rollouts go on; "": none
+  std::string restart = "auto";   ///< or always or never
   std::optional<double> overlap;  ///< of windows over images
   std::string classes;            ///< of images: labels or probabilities; "": labels
 };
@@ -35,7 +43,11 @@ void refuse_options(const PredictArguments& options, bool images) {
                                                                   {"--steps", options.steps != 1},
                                                                   {"--variables", !options.variables.empty()},
                                                                   {"--levels", !options.levels.empty()},
-                                                                  {"--split-levels", options.split_levels}},
+                                                                  {"--split-levels", options.split_levels},
+                                                                  {"--every", options.every > 0},
+                                                                  {"--mean", options.mean > 0},
+                                                                  {"--continue", !options.go_on.empty()},
+                                                                  {"--restart", options.restart != "auto"}},
                                                   of_images = {{"--overlap", options.overlap.has_value()},
                                                                {"--classes", !options.classes.empty()}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
@@ -65,8 +77,34 @@ std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
   return absolute;
 }
 
+/// Sets what the forecasts need of the configuration. @return  those to go on from, or null.
+std::unique_ptr<RestartFile> prepare_forecasts(const PredictArguments& options,
+                                               Configuration& configuration) {
+  require_netcdf_name(options.output);
+  std::unique_ptr<RestartFile> restart;
+  if (!options.go_on.empty()) restart = std::make_unique<RestartFile>(options.go_on);
+  const bool as_before = restart && options.members == 0;
+  set_members(as_before ? static_cast<int>(restart->members()) : options.members, configuration);
+  // From a state that is kept at least one step more is to be possible.
+  const bool keeps = parse_keep_state(options.restart) == KeepState::kAlways;
+  configuration.validation.rollout =
+      std::max(options.steps + (restart ? restart->most_steps() : 0), keeps ? 2 : 1);
+  return restart;
+}
+
+ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile* restart) {
+  ForecastOptions forecasts{options.output, options.overwrite, options.steps,  options.starts,
+                            options.period, options.variables, options.levels, options.split_levels};
+  forecasts.every = std::max({options.every, options.mean, 1});
+  forecasts.means = options.mean > 0;
+  forecasts.keep_state = parse_keep_state(options.restart);
+  forecasts.restart_from = restart;
+  return forecasts;
+}
+
 /// Writes what a model predicts, in physical units. Errors end as those of training do.
 ExitCode run_predict(const PredictArguments& options, const std::string& command_line) {
+  std::signal(SIGPIPE, SIG_IGN);  // whoever reads stdout is gone; what is predicted stands in the file
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     const bool images = configuration.data.of_images();
@@ -81,10 +119,8 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
         configuration.data.files = from_here(options.input);
       });
     }
-    if (!images) {
-      configuration.validation.rollout = options.steps;
-      together(job.world, [&] { set_members(options.members, configuration); });
-    }
+    std::unique_ptr<RestartFile> restart;
+    if (!images) together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
     TrainedModel model(configuration, job.folder, options.model.checkpoint,
@@ -101,11 +137,13 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
           job.log);
       return ExitCode::kDone;
     }
-    write_forecasts(model,
-                    {options.output, options.overwrite, options.steps, options.starts, options.period,
-                     options.variables, options.levels, options.split_levels, attributes},
-                    job.log);
-    return ExitCode::kDone;
+    ForecastOptions forecasts = forecasts_of(options, restart.get());
+    forecasts.attributes = attributes;
+    // Until now there was nothing to keep, and they ended it; from now on no rank is ended by what the others
+    // outlive.
+    forecasts.stop = &install_stop_signals();
+    together(job.world, [] {});
+    return write_forecasts(model, forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
   });
 }
 
@@ -125,11 +163,30 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   add_members(command, options->members);
   const CommandOption start = command.add_option("--start", options->starts,
                                                  "Times that forecasts start from, like 2019-03-01T06:00");
+  const CommandOption period =
+      command
+          .add_option(
+              "--period", options->period,
+              "Start from every time of the configuration's data.train or data.valid; the default: valid")
+          .one_of({"train", "valid"})
+          .excludes(start);
   command
-      .add_option("--period", options->period,
-                  "Start from every time of the configuration's data.train or data.valid; the default: valid")
-      .one_of({"train", "valid"})
-      .excludes(start);
+      .add_option("--continue", options->go_on,
+                  "Make --steps more of the forecasts in this file, from the state that predict kept beside "
+                  "it; with --start of those that are named")
+      .not_empty()
+      .excludes(period);
+  command
+      .add_option("--restart", options->restart,
+                  "Whether OUTPUT.restart keeps the state that forecasts end in, for --continue: auto (of "
+                  "several steps from --start or --continue; the default), always or never")
+      .one_of({"auto", "always", "never"});
+  CommandOption every = command.add_option(
+      "--every", options->every, "Write steps N, 2 N, … of each forecast only, counted from its start");
+  every.within(1, 100'000);
+  command.add_option("--mean", options->mean, "Write means over N steps each, with bounds, in place of steps")
+      .within(1, 100'000)
+      .excludes(every);
   command.add_option("--variables", options->variables, "Write these only");
   command.add_option("--levels", options->levels, "Of variables on levels write these only");
   command.add_flag("--split-levels", options->split_levels,

@@ -1,4 +1,3 @@
-#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -7,29 +6,11 @@
 #include "commands.h"
 #include "predict/climatology_scores.h"
 #include "report/run_files.h"
+#include "stop_signals.h"
 #include "train/trainer.h"
 #include "version.h"
 
 namespace jigsaw {
-
-namespace {
-
-std::atomic<bool> stop_asked = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
-
-/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit), Ctrl-C, and SIGHUP of a terminal that is gone:
-/// end with a checkpoint; may come several times. Installed when training begins: until then there is nothing
-/// to save, and they end it. nohup's SIGHUP stays ignored.
-void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop_asked.store(true); };
-  for (const int number : {SIGTERM, SIGUSR1, SIGINT}) sigaction(number, &action, nullptr);
-  struct sigaction before {};
-  sigaction(SIGHUP, nullptr, &before);
-  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
-}
-
-}  // namespace
 
 void add_training(const CommandOptions& app, TrainArguments& options) {
   add_configuration(app, options.configuration);
@@ -86,14 +67,14 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
     run.max_minutes = options.max_minutes;
     run.trace = {options.trace, options.profile, options.trace_steps, job.configuration.output};
     run.find_nan = options.find_nan;
-    run.stop = &stop_asked;
+    run.stop = &stop_asked();
     RunFiles files({job.configuration.report, job.configuration.tensorboard}, job.log);
     ClimatologyScores climatology(job.log);
     if (job.configuration.validation.climatology) run.observers.push_back(&climatology);
     if (job.configuration.report || job.configuration.tensorboard) run.observers.push_back(&files);
     tell_mesh(job, job.world.size());
     Trainer trainer(job.configuration, run, job.world, job.log);
-    install_signal_handlers();
+    install_stop_signals();  // until now there was nothing to save, and they ended it
     return trainer.run();
   });
 }

@@ -181,10 +181,11 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   together(run.world(), [&] {
     if (run.world().rank() != 0) return;
     const ScoreReport report = report_of(model, data, options, scores, data.files());
-    for (const std::string& line : table_of(report)) log.info(line);
-    warn_of_not_finite(report, log);
+    // First the files, which whoever stops reading the table does not keep from being written.
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
+    for (const std::string& line : table_of(report)) log.info(line);
+    warn_of_not_finite(report, log);
   });
   log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),
                   members > 1 ? concat(" and ", members, " members") : "", " in ",

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
+#include <filesystem>
 
 #include "array/host_view.h"
 #include "array/transfer.h"
@@ -13,9 +13,14 @@
 #include "comm/agreement.h"
 #include "kernels/pointwise.h"
 #include "predict/background_writer.h"
+#include "predict/first_not_finite.h"
+#include "predict/forecast_choice.h"
 #include "predict/forecast_file.h"
+#include "predict/kept_states.h"
+#include "predict/packed_piece.h"
 #include "predict/physical.h"
 #include "predict/rate.h"
+#include "predict/step_means.h"
 #include "samples/prescribed_remarks.h"
 #include "train/ensemble.h"
 #include "train/rollouts.h"
@@ -28,84 +33,14 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options) {
-  std::vector<Time> starts;
-  for (const std::string& text : options.starts) {
-    const std::optional<DatePeriod> date = parse_dates(text, text);
-    if (!date) {
-      throw ConfigError(concat("command line: --start ", text,
-                               " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
-    }
-    const Calendar calendar = data.files().calendar();
-    const Calendar of_files = data.files().file_calendar();
-    if (!exists(date->first.date, of_files)) {
-      throw ConfigError(concat("command line: --start ", text, " is no day of the calendar of the files (",
-                               data.files().calendar_name(), ")"));
-    }
-    const std::string key = concat("command line: --start ", text);
-    const Time start = data.files().of_months() ? month_of(date->in(of_files, key).first, of_files)
-                                                : date->in(calendar, key).first;
-    data.require_inputs(start, options.steps);
-    starts.push_back(start);
-  }
-  if (starts.empty()) {
-    const std::vector<DataPart>& parts =
-        options.period == "train" ? data.options().train : data.options().valid;
-    if (parts.empty())
-      throw ConfigError("command line: --start is needed, for the configuration has no data.valid");
-    const std::string key = options.period == "train" ? "data.train" : "data.valid";
-    return data.starts(data.files().periods(parts, key), key, options.steps);
-  }
-  std::sort(starts.begin(), starts.end());
-  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
-  return starts;
-}
-
-/// Numbers of the target channels that are asked for.
-std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options) {
-  const auto asked = [](const auto& list, const auto& item) {
-    return list.empty() || std::find(list.begin(), list.end(), item) != list.end();
-  };
-  std::vector<std::string> variables;
-  std::vector<double> levels;
-  std::vector<int> numbers;
-  for (std::size_t c = 0; c < targets.size(); ++c) {
-    const Field& field = targets[c].field;
-    variables.push_back(field.variable);
-    if (field.level) levels.push_back(*field.level);
-    if (!asked(options.variables, field.variable)) continue;
-    if (field.level && !asked(options.levels, *field.level)) continue;
-    numbers.push_back(static_cast<int>(c));
-  }
-  for (const std::string& name : options.variables) {
-    if (asked(variables, name)) continue;
-    for (const Channel& target : targets) {
-      const Field& field = target.field;
-      if (!field.level || field.name() != name) continue;
-      throw ConfigError(concat("command line: --variables names ", name, ", one level of ", field.variable,
-                               "; write --variables ", field.variable, " --levels ",
-                               format_level(*field.level)));
-    }
-    throw ConfigError(concat("command line: --variables names ", name, ", which the model does not predict",
-                             did_you_mean(name, variables)));
-  }
-  for (const double level : options.levels) {
-    if (!levels.empty() && asked(levels, level)) continue;
-    throw ConfigError(concat("command line: --levels names ", level, ", which the model does not predict"));
-  }
-  if (numbers.empty())
-    throw ConfigError("command line: --variables and --levels leave nothing that could be written");
-  return numbers;
-}
-
-/// The piece of one rank, packed: [channels that are written, samples, rows, columns].
-struct PackedPiece {
-  Box box;                    ///< of [B, H, W, C]
-  std::vector<int> written;   ///< numbers among the channels that are written
-  std::vector<float> values;  ///< in this order
-
-  std::int64_t plane() const { return box.extent[1] * box.extent[2]; }
-  std::int64_t count() const { return std::ssize(written) * box.extent[0] * plane(); }
+/// How far forecasts came.
+struct ForecastsMade {
+  std::int64_t starts = 0, leads = 0;    ///< in the file
+  int step = 0;                          ///< the last one of the last of them
+  bool stopped = false, partly = false;  ///< partly: so that the last of them are not whole
+  bool kept = false;                     ///< their state, too
+  std::int64_t steps = 0;                ///< of all forecasts together
+  std::int64_t bytes = 0;
 };
 
 class ForecastRun {
@@ -115,84 +50,137 @@ class ForecastRun {
         placed_(run_.placed()),
         rank_(placed_.rank()),
         data_(dynamic_cast<Dataset&>(run_.data())),
-        steps_(options.steps),
+        options_(options),
+        restart_model_(RestartModel::of(model)),
         physical_(data_.channels(), data_.statistics(), data_.options().predict) {
-    together(run_.world(), [&] { open(model, options); });
+    together(run_.world(), [&] { open(model); });
   }
 
   std::int64_t starts() const { return std::ssize(starts_); }
   std::int64_t members() const { return placed_.members(); }
-  /// Collective. @return  bytes of the file.
-  std::int64_t run(Log& log);
-  /// Values that are not finite where the input is not missing. Collective.
-  double not_finite();
+  /// Collective.
+  ForecastsMade run(Log& log);
+  const WrittenLeads& leads() const { return leads_; }
+  Dataset& data() { return data_; }
+  const std::vector<Time>& start_times() const { return starts_; }
+  /// A sentence of values that are not finite where the input is not missing, or "". Collective.
+  std::string not_finite();
   /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
   std::vector<std::string> gaps() const;
   std::vector<std::string> blanks();
 
  private:
-  void open(const TrainedModel& model, const ForecastOptions& options);
+  void open(const TrainedModel& model);
+  void choose_leads(int first);
+  bool keeps_states() const;
+  std::int64_t batches() const { return (starts() + placed_.samples() - 1) / placed_.samples(); }
   std::int64_t samples_of(std::int64_t batch) const {
     return std::min(placed_.samples(), starts() - batch * placed_.samples());
   }
+  std::span<const Time> starts_in(std::int64_t batch) const {
+    return std::span(starts_).subspan(static_cast<std::size_t>(batch * placed_.samples()),
+                                      static_cast<std::size_t>(samples_of(batch)));
+  }
   Batch read(std::int64_t batch, int lead);
-  PackedPiece piece_of(int rank, const Layout& layout) const;
-  void pack(std::span<const float> states, PackedPiece& piece);
-  PackedPiece bring(int rank, const PackedPiece& own, const Layout& layout);
-  Array states_of(int lead, const ShardedTensor& prediction, const Batch& batch);
-  void put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch);
-  void put_member(std::int64_t number, int lead, std::int64_t member, const ShardedTensor& prediction,
+  RolloutState state_before(std::int64_t batch);
+  bool should_stop();
+  int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
+  Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch);
+  std::vector<float> values_of(const Array& states, const PackedPiece<float>& piece, std::int64_t member,
+                               bool ends);
+  void put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
+  void put_member(std::int64_t number, int step, std::int64_t member, const ShardedTensor& prediction,
                   const Batch& batch);
-  void write(PackedPiece& piece, std::int64_t first, int lead, std::int64_t member);
+  void write(PackedPiece<float>& piece, std::int64_t first, int lead, std::int64_t member);
+  void close(ForecastsMade& made);
 
   OpenedRun& run_;
   PlacedModel& placed_;
   const Rank& rank_;
   Dataset& data_;
-  int steps_;
+  const ForecastOptions& options_;
+  RestartModel restart_model_;
   PhysicalStates physical_;
+  WrittenLeads leads_;
   std::vector<Time> starts_;
   std::vector<int> channels_;
   std::optional<BatchReader> reader_;
-  Array not_finite_;  // of each own channel, f64
+  std::vector<StepMeans> means_;  // of each member
+  FirstNotFinite not_finite_;
+  std::optional<KeptStates> states_;  // where they are kept
   // On the rank that writes.
-  std::unique_ptr<OutputFile> output_;
+  std::unique_ptr<OutputFile> output_, restart_output_;
   std::unique_ptr<ForecastFile> file_;
   std::unique_ptr<BackgroundWriter> writer_;
 };
 
-void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options) {
+/// @param first  steps that were made before.
+void ForecastRun::choose_leads(int first) {
+  leads_ = {first, first + options_.steps, options_.every, options_.means};
+  if (leads_.count() < 1) {
+    throw ConfigError(
+        concat("command line: ", options_.means ? "--mean " : "--every ", options_.every, " and --steps ",
+               options_.steps, first > 0 ? concat(" behind ", counted(first, "step")) : "",
+               " leave nothing that could be written; a lead of the file ends with step ",
+               options_.means ? first + options_.every : (first / options_.every + 1) * options_.every));
+  }
+  if (options_.means) leads_.last = leads_.step_of(leads_.count() - 1);
+}
+
+bool ForecastRun::keeps_states() const {
+  if (options_.keep_state != KeepState::kAuto) return options_.keep_state == KeepState::kAlways;
+  return (!options_.starts.empty() || options_.restart_from != nullptr) && leads_.last > 1;
+}
+
+void ForecastRun::open(const TrainedModel& model) {
   if (data_.files().members() > 1)
     throw ConfigError(concat(
         "command line: forecasts are of one member of the ensemble, and data.member is \"all\"; say which by "
         "--set data.member=",
         data_.files().member_numbers().front(), " (the files have ",
         join(data_.files().member_numbers(), ", "), ")"));
-  starts_ = starts_of(data_, options);
-  channels_ = channels_of(data_.channels().targets, options);
+  if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
+  int first = 0;
+  starts_ = starts_of(data_, options_, first);
+  choose_leads(first);
+  channels_ = channels_of(data_.channels().targets, options_);
+  means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
   data_.files().watch_prescribed();
   reader_.emplace(data_.make_reader());
+  if (keeps_states()) states_.emplace(placed_, run_.world(), restart_model_);
   if (run_.world().rank() != 0) return;
-  output_ = std::make_unique<OutputFile>(options.output, options.overwrite, "--output", data_.paths());
-  ForecastContents contents{
-      starts_,          data_.options().lead_time, steps_, {}, options.split_levels, options.attributes,
-      placed_.members()};
+  std::vector<std::string> inputs = data_.paths();
+  if (options_.restart_from != nullptr) inputs.push_back(options_.restart_from->path());
+  output_ = std::make_unique<OutputFile>(options_.output, options_.overwrite, "--output", inputs);
+  restart_output_ =
+      std::make_unique<OutputFile>(restart_path(options_.output), options_.overwrite, "--output", inputs);
+  ForecastContents contents{starts_,
+                            data_.options().lead_time,
+                            leads_.last,
+                            {},
+                            options_.split_levels,
+                            options_.attributes,
+                            members(),
+                            leads_.first,
+                            leads_.every,
+                            leads_.means};
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
   for (const int channel : channels_)
     contents.fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
+  if (states_) states_->open(starts_, restart_output_->temporary());
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
 Batch ForecastRun::read(std::int64_t batch, int lead) {
   const std::int64_t samples = samples_of(batch);
+  const std::span<const Time> times = starts_in(batch);
   BatchRequest request;
-  const auto first = starts_.begin() + batch * placed_.samples();
-  request.times.assign(first, first + samples);
+  request.times.assign(times.begin(), times.end());
   request.input = placed_.input_box(samples);
   request.target = rank_.box(placed_.sample_layout(samples));
-  request.rollout = steps_;
+  request.rollout = leads_.last;
   request.lead = lead;
   request.dtype = placed_.types().master;
   request.targets = false;
@@ -201,70 +189,46 @@ Batch ForecastRun::read(std::int64_t batch, int lead) {
   return reader_->read(request, rank_.context.host());
 }
 
-PackedPiece ForecastRun::piece_of(int rank, const Layout& layout) const {
-  const MeshShape& mesh = rank_.mesh.shape();
-  PackedPiece piece{layout.box(mesh, mesh.coordinates(rank)), {}, {}};
-  if (piece.box.empty()) return piece;
-  for (std::size_t i = 0; i < channels_.size(); ++i) {
-    if (channels_[i] >= piece.box.begin[3] && channels_[i] < piece.box.end(3))
-      piece.written.push_back(static_cast<int>(i));
-  }
-  return piece;
-}
-
-void ForecastRun::pack(std::span<const float> states, PackedPiece& piece) {
-  const std::int64_t channels = piece.box.extent[3], points = piece.box.extent[0] * piece.plane();
-  piece.values.reserve(static_cast<std::size_t>(piece.count()));
-  for (const int number : piece.written) {
-    const std::int64_t channel = channels_[static_cast<std::size_t>(number)] - piece.box.begin[3];
-    for (std::int64_t i = 0; i < points; ++i)
-      piece.values.push_back(states[static_cast<std::size_t>(i * channels + channel)]);
-  }
-}
-
-/// The piece of another rank at rank 0. Collective over the job.
-PackedPiece ForecastRun::bring(int rank, const PackedPiece& own, const Layout& layout) {
-  Communicator& world = run_.world();
-  PackedPiece piece = piece_of(rank, layout);
-  const std::int64_t count = piece.count();
-  if (count == 0) return piece;
-  std::vector<Message> sends, receives;
-  std::vector<double> sent;
-  if (world.rank() == rank) {
-    sends = {{0, 0, count}};
-    sent.assign(own.values.begin(), own.values.end());
-  } else if (world.rank() == 0) {
-    receives = {{rank, 0, count}};
-  }
-  const std::int64_t received = receives.empty() ? 0 : count;
-  const Array array = world.exchange(constant(rank_.context, {std::ssize(sent)}, DType::kFloat32, sent),
-                                     sends, receives, received);
-  if (received == 0) return piece;
-  const std::vector<double> values = download_values(rank_.context, array);
-  piece.values.assign(values.begin(), values.end());
-  return piece;
-}
-
-/// What of the prediction the file is to hold, f32; counts what is not finite.
-Array ForecastRun::states_of(int lead, const ShardedTensor& prediction, const Batch& batch) {
+/// What the file holds of a step, f64; counts what is not finite. @param first  the number of the first start
+Array ForecastRun::states_of(int step, std::int64_t first, const ShardedTensor& prediction,
+                             const Batch& batch) {
   const Layout& layout = prediction.layout;
+  const Box box = rank_.box(layout);
   Array states = physical_.predicted(rank_, layout, prediction.piece, batch.origin);
-  const Array not_finite = hide_missing(rank_.context, batch.origin, states);
-  if (!not_finite_.defined()) {
-    not_finite_ = not_finite;
-  } else {
-    accumulate(rank_.context, not_finite_, not_finite);
+  Shape one = box.extent;
+  one[0] = 1;
+  for (std::int64_t b = 0; b < box.extent[0]; ++b) {
+    Array of_start = states.slice(b * one.count(), one);
+    const Array counts = hide_missing(rank_.context, batch.origin.slice(b * one.count(), one), of_start);
+    not_finite_.add(step, first + box.begin[0] + b, box.begin[3], download_values(rank_.context, counts));
   }
-  if (!data_.rim().empty()) write_rim(rank_, layout, data_.rim(), batch.rim(lead), states);
-  return cast(rank_.context, states, DType::kFloat32, Purpose::kWorkspace);
+  if (!data_.rim().empty()) write_rim(rank_, layout, data_.rim(), batch.rim(step - 1), states);
+  return states;
 }
 
-void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch) {
-  const std::int64_t members = placed_.members();
-  for (std::int64_t j = 0; j < members; ++j) {
+/// Of this rank's piece: of the step, or of a mean that ends with it; of a step within one nothing.
+std::vector<float> ForecastRun::values_of(const Array& states, const PackedPiece<float>& piece,
+                                          std::int64_t member, bool ends) {
+  Context& context = rank_.context;
+  if (!leads_.means) {
+    PackedPiece<float> packed{piece.box, piece.numbers, {}};
+    const Array single = cast(context, states, DType::kFloat32, Purpose::kWorkspace);
+    pack<float>(HostView<const float>(download(context, single)), channels_, packed);
+    return std::move(packed.values);
+  }
+  PackedPiece<double> packed{piece.box, piece.numbers, {}};
+  pack<double>(HostView<const double>(download(context, states)), channels_, packed);
+  StepMeans& means = means_[static_cast<std::size_t>(member)];
+  means.add(packed.values);
+  return ends ? means.take() : std::vector<float>();
+}
+
+void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
+  if (!leads_.means && !leads_.lead_of(step)) return;
+  for (std::int64_t j = 0; j < members(); ++j) {
     put_member(
-        number, lead, j,
-        {member_of(rank_.context, prediction.piece, members, j), of_samples(prediction.layout, members)},
+        number, step, j,
+        {member_of(rank_.context, prediction.piece, members(), j), of_samples(prediction.layout, members())},
         batch);
   }
   together(run_.world(), [&] {
@@ -272,26 +236,31 @@ void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& predic
   });
 }
 
-void ForecastRun::put_member(std::int64_t number, int lead, std::int64_t member,
+void ForecastRun::put_member(std::int64_t number, int step, std::int64_t member,
                              const ShardedTensor& prediction, const Batch& batch) {
-  const auto own = std::make_shared<PackedPiece>(piece_of(run_.world().rank(), prediction.layout));
+  const std::int64_t first = number * placed_.samples();
+  const std::optional<int> lead = leads_.lead_of(step);
+  const int rank = run_.world().rank();
+  const auto own =
+      std::make_shared<PackedPiece<float>>(piece_of<float>(rank_, prediction.layout, channels_, rank));
   if (!own->box.empty()) {
-    const Array states = states_of(lead, prediction, batch);
-    if (own->count() > 0) pack(HostView<const float>(download(rank_.context, states)), *own);
+    const Array states = states_of(step, first, prediction, batch);
+    if (own->count() > 0) own->values = values_of(states, *own, member, lead.has_value());
   }
-  for (int rank = 0; rank < run_.world().size(); ++rank) {
-    const auto piece = rank > 0 ? std::make_shared<PackedPiece>(bring(rank, *own, prediction.layout)) : own;
+  if (!lead) return;
+  for (int from = 0; from < run_.world().size(); ++from) {
+    const auto piece = from > 0 ? std::make_shared<PackedPiece<float>>(
+                                      bring(rank_, run_.world(), prediction.layout, channels_, *own, from))
+                                : own;
     if (!writer_ || piece->count() == 0) continue;
-    writer_->push([this, piece, first = number * placed_.samples(), lead, member] {
-      write(*piece, first, lead, member);
-    });
+    writer_->push([this, piece, first, lead = *lead, member] { write(*piece, first, lead, member); });
   }
 }
 
-void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead, std::int64_t member) {
+void ForecastRun::write(PackedPiece<float>& piece, std::int64_t first, int lead, std::int64_t member) {
   const Box plane{{piece.box.begin[1], piece.box.begin[2]}, {piece.box.extent[1], piece.box.extent[2]}};
   std::span<float> rest = piece.values;
-  for (const int number : piece.written) {
+  for (const int number : piece.numbers) {
     for (std::int64_t b = piece.box.begin[0]; b < piece.box.end(0); ++b) {
       const auto size = static_cast<std::size_t>(piece.plane());
       file_->write(static_cast<std::size_t>(number), first + b, lead, plane, rest.first(size), member);
@@ -300,63 +269,176 @@ void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead, std::i
   }
 }
 
-std::int64_t ForecastRun::run(Log& log) {
-  const std::int64_t batches = (starts() + placed_.samples() - 1) / placed_.samples();
+RolloutState ForecastRun::state_before(std::int64_t batch) {
+  RolloutState state;
+  if (options_.restart_from == nullptr) return state;
+  together(run_.world(),
+           [&] { state = read_state(placed_, restart_model_, *options_.restart_from, starts_in(batch)); });
+  return state;
+}
+
+/// Whether any rank was asked to. Collective.
+bool ForecastRun::should_stop() {
+  if (options_.stop == nullptr) return false;
+  const double asked = options_.stop->load() ? 1 : 0;
+  return run_.world().all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
+}
+
+/// @return  the last step that was made; of means that of the last whole one
+int ForecastRun::run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar) {
+  const int steps = leads_.last - leads_.first;
+  std::optional<RolloutState> kept;
+  int made = leads_.first;
+  const auto use = [&](int lead, const ShardedTensor& prediction, const Batch& batch,
+                       const RolloutState& state) {
+    const int step = lead + 1;
+    put(number, step, prediction, batch);
+    bar.update(number * steps + step - leads_.first, batches() * steps);
+    const bool last = step == leads_.last, stops = !last && should_stop();
+    if (leads_.means ? leads_.lead_of(step).has_value() : last || stops) {
+      made = step;
+      if (states_ && (last || options_.stop != nullptr)) kept = state;
+    }
+    return !stops;
+  };
+  rollouts.run_next(samples_of(number), state_before(number), use);
+  if (kept) states_->keep(*kept, number * placed_.samples(), samples_of(number), made, writer_.get());
+  return made;
+}
+
+ForecastsMade ForecastRun::run(Log& log) {
   Rollouts rollouts(
-      run_, [this](std::int64_t batch, int lead) { return read(batch, lead); }, batches, steps_,
-      Clamped::kFarBeyond);
-  ProgressBar bar(log, "predict");
-  for (std::int64_t i = 0; i < batches; ++i) {
-    rollouts.run_next(samples_of(i), [&](int lead, const ShardedTensor& prediction, const Batch& batch) {
-      put(i, lead, prediction, batch);
-      bar.update(i * steps_ + lead + 1, batches * steps_);
-    });
+      run_, [this](std::int64_t batch, int lead) { return read(batch, lead); }, batches(), leads_.last,
+      Clamped::kFarBeyond, leads_.first);
+  ForecastsMade made;
+  {
+    ProgressBar bar(log, "predict");
+    for (std::int64_t i = 0; i < batches() && !made.stopped; ++i) {
+      made.step = run_batch(rollouts, i, bar);
+      // Of a batch that was stopped before anything was written of it nothing is there.
+      const std::int64_t leads = WrittenLeads{leads_.first, made.step, leads_.every, leads_.means}.count();
+      made.stopped = made.step < leads_.last;
+      made.steps += samples_of(i) * (made.step - leads_.first);
+      made.partly = made.stopped && leads > 0;
+      if (leads > 0) made.starts += samples_of(i);
+      made.leads = std::max(made.leads, leads);
+      if (!made.stopped && i + 1 < batches()) made.stopped = should_stop();
+    }
   }
-  std::int64_t bytes = 0;
-  together(run_.world(), [&] {
-    if (!writer_) return;
-    writer_->finish();
-    bytes = file_->finish();
-  });
-  return bytes;
+  made.kept = states_ && made.starts > 0 && states_->count() >= made.starts;
+  together(run_.world(), [&] { close(made); });
+  return made;
+}
+
+/// Both files get their names, or neither.
+void ForecastRun::close(ForecastsMade& made) {
+  if (!writer_) return;
+  writer_->finish();
+  if (made.starts == 0) return;
+  if (made.stopped) {
+    file_->add_comment(concat("predict was stopped early, behind step ", made.step, " of ", leads_.last));
+  }
+  file_->close(made.starts, made.leads);
+  if (made.kept) states_->close();
+  commit_together({output_.get(), made.kept ? restart_output_.get() : nullptr});
+  std::error_code ignored;
+  made.bytes = static_cast<std::int64_t>(std::filesystem::file_size(options_.output, ignored));
+  // That of forecasts which were replaced.
+  if (!made.kept && options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
 }
 
 std::vector<std::string> ForecastRun::gaps() const {
+  const Time step = data_.options().lead_time;
   std::vector<Period> used;
-  for (const Time start : starts_) used.push_back({start, start + steps_ * data_.options().lead_time});
+  for (const Time start : starts_) used.push_back({start + leads_.first * step, start + leads_.last * step});
   return gap_remarks(data_, used);
 }
 
+/// Of those that go on without what was given in the steps before.
 std::vector<std::string> ForecastRun::blanks() {
-  return blank_remarks(data_, times_of_forecasts(data_, starts_, steps_), run_.world());
+  return blank_remarks(data_, times_of_forecasts(data_, starts_, leads_.last, leads_.first), run_.world());
 }
 
-double ForecastRun::not_finite() {
-  double own = 0;
-  if (not_finite_.defined()) {
-    for (const double count : download_values(rank_.context, not_finite_)) own += count;
+std::string ForecastRun::not_finite() {
+  const std::optional<FirstNotFinite::Found> found = not_finite_.find(run_.world());
+  if (!found) return "";
+  const FileSet& files = data_.files();
+  const Time start = starts_[static_cast<std::size_t>(found->start)];
+  return concat(found->count, " values of the forecasts are not finite, the first of them of ",
+                data_.channels().targets[static_cast<std::size_t>(found->channel)].name, " ",
+                lead_text(found->step * data_.options().lead_time, files.of_months()), " (step ", found->step,
+                ") from the start ", files.text_of(start), ", and ",
+                leads_.means ? "do not count in the means in " : "stand as missing in ", options_.output);
+}
+
+/// What is said of forecasts that were stopped.
+std::string stopped_sentence(ForecastRun& run, const ForecastsMade& made, const ForecastOptions& options) {
+  const WrittenLeads& leads = run.leads();
+  std::string sentence = concat("stopped early behind step ", made.step, " of ", leads.last, ": ");
+  if (made.starts == 0)
+    return concat(sentence, "no lead of ", options.output, " was whole by then, and there is no such file");
+  sentence += concat(options.output, " holds ", counted(made.starts, "forecast"), " of ", run.starts());
+  const auto text = [&](std::int64_t start) {
+    return run.data().files().text_of(run.start_times()[static_cast<std::size_t>(start)]);
+  };
+  if (made.partly && made.kept) {
+    sentence += concat("; --continue ", options.output, " --steps ", leads.last - made.step,
+                       " makes the rest of those that start at ", text(made.starts - 1));
+  } else if (made.partly) {
+    sentence += ", of which the last are not whole and no state was kept to go on from";
   }
-  return run_.world().all_reduce(std::array{own}, ReduceOp::kSum)[0];
+  if (made.starts < run.starts()) sentence += concat("; those from ", text(made.starts), " on are not in it");
+  return sentence;
 }
 
 }  // namespace
 
-void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
+KeepState parse_keep_state(const std::string& text) {
+  if (text == "auto") return KeepState::kAuto;
+  if (text == "always") return KeepState::kAlways;
+  if (text == "never") return KeepState::kNever;
+  throw ConfigError(concat("command line: --restart must be auto, always or never, not ", text));
+}
+
+void require_netcdf_name(const std::string& output) {
+  static constexpr std::array<std::pair<const char*, const char*>, 9> kOthers = {{{".zarr", "Zarr store"},
+                                                                                  {".grib", "GRIB file"},
+                                                                                  {".grib1", "GRIB file"},
+                                                                                  {".grib2", "GRIB file"},
+                                                                                  {".grb", "GRIB file"},
+                                                                                  {".grb1", "GRIB file"},
+                                                                                  {".grb2", "GRIB file"},
+                                                                                  {".nii", "NIfTI file"},
+                                                                                  {".nii.gz", "NIfTI file"}}};
+  for (const auto& [ending, format] : kOthers) {
+    if (!output.ends_with(ending)) continue;
+    throw ConfigError(concat("command line: --output ", output, " is named like a ", format,
+                             ", and forecasts are written as NetCDF; end the name in .nc"));
+  }
+}
+
+bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
+  const WrittenLeads& leads = run.leads();
+  if (const int left = leads.first + options.steps - leads.last; left > 0) {
+    log.warn(concat("--mean ", leads.every, " does not divide --steps ", options.steps, ": the rest of ",
+                    counted(left, "step"), " at the end is left out"));
+  }
   for (const std::string& remark : run.gaps()) log.warn(remark);
   const double before = now();
-  const std::int64_t bytes = run.run(log);
-  const double seconds = now() - before, not_finite = run.not_finite();
+  const ForecastsMade made = run.run(log);
+  const double seconds = now() - before;
   for (const std::string& remark : run.blanks()) log.warn(remark);
-  if (not_finite > 0) {
-    log.warn(concat(not_finite, " values of the forecasts are not finite, and stand as missing in ",
-                    options.output));
-  }
-  const std::int64_t steps = run.starts() * options.steps;
-  log.info(concat("wrote ", counted(run.starts(), "forecast"), " of ", counted(options.steps, "step"),
+  if (const std::string sentence = run.not_finite(); !sentence.empty()) log.warn(sentence);
+  if (made.stopped) log.info(stopped_sentence(run, made, options));
+  if (made.starts == 0) return made.stopped;
+  const std::string each =
+      concat(" of ", counted(leads.last - leads.first, "step"), leads.first > 0 ? " more" : "");
+  log.info(concat("wrote ", counted(made.starts, "forecast"), made.stopped ? "" : each,
                   run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", options.output,
-                  " (", human_bytes(bytes), ") in ", human_seconds(seconds), ": ",
-                  per_second(steps, "steps", seconds)));
+                  " (", human_bytes(made.bytes), ") in ", human_seconds(seconds), ": ",
+                  per_second(made.steps, "steps", seconds)));
+  return made.stopped;
 }
 
 }  // namespace jigsaw::inline predict

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -8,25 +9,48 @@
 
 namespace jigsaw::inline predict {
 
+class RestartFile;
+
+/// Whether the state that forecasts end in is kept, beside their file.
+enum class KeepState : std::uint8_t {
+  kAuto,  ///< of forecasts of several steps from starts that are named, or that go on
+  kAlways,
+  kNever
+};
+/// "auto", "always" or "never". @throws ConfigError
+KeepState parse_keep_state(const std::string& text);
+
+/// @throws ConfigError  for a name whose ending promises a format that forecasts are not written in.
+void require_netcdf_name(const std::string& output);
+
 /// Which forecasts are written, and where.
 struct ForecastOptions {
   std::string output;
   bool overwrite = false;
-  int steps = 1;
+  int steps = 1;                                  ///< that are made
   std::vector<std::string> starts;                ///< dates; empty: all of the period
   std::string period;                             ///< "train", or else valid
   std::vector<std::string> variables;             ///< empty: all that the model predicts
   std::vector<double> levels;                     ///< of those that have levels; empty: all
   bool split_levels = false;                      ///< as ForecastContents has it
   std::map<std::string, std::string> attributes;  ///< of the file
+  int every = 1;                                  ///< WrittenLeads::every
+  bool means = false;                             ///< WrittenLeads::means
+  KeepState keep_state = KeepState::kAuto;
+  const RestartFile* restart_from = nullptr;  ///< forecasts to go on from, all or those of `starts`; or null
+  const std::atomic<bool>* stop = nullptr;    ///< set, on any rank, to end behind the step in work; or null
 };
 
-/// Rollouts of the model, whose forecaster was planned for options.steps leads, written as ForecastFile does.
+/// Rollouts of the model, whose forecaster was planned for as many leads as the forecasts have with those
+/// that were made before (of states that are always kept for two at least), written as ForecastFile does.
 ///
 /// One rank writes, on a thread of its own, while the next step runs; the others' pieces come to it one at a
 /// time, so that no rank holds a whole field. Collective: what throws on one rank throws on all.
 ///
-/// @throws ConfigError  for dates, variables and levels that are none, and an output that exists; DataError
-void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log);
+/// @return  whether it was stopped early: the file then holds the leads that were made of the first batch of
+/// starts, or whole forecasts of the batches before the one in work, and what was made of that one.
+/// @throws ConfigError  for dates, variables and levels that are none, an output that exists, and steps of
+/// which none would be written; CheckpointError  for forecasts of another model to go on from; DataError
+bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log);
 
 }  // namespace jigsaw::inline predict

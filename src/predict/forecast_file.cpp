@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -16,6 +17,8 @@ namespace {
 
 /// Rows and columns of a chunk at most; 256 KiB.
 constexpr std::int64_t kChunkExtent = 256;
+/// Starts and leads of a chunk of times at most.
+constexpr std::size_t kChunkStarts = 64, kChunkLeads = 256;
 /// Chunks of a variable that are kept until they are whole, in bytes at most.
 constexpr std::int64_t kMostCachedBytes = std::int64_t{64} << 20;
 
@@ -107,8 +110,8 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
                            std::int64_t overlap)
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
   months_ = files.of_months();
-  const Times times = times_of(contents, files.file_calendar());
-  define_times(contents, times, files.file_calendar());
+  times_ = times_of(contents, files.file_calendar());
+  define_times(contents, files.file_calendar());
   if (contents.members > 1) define_members(contents.members);
   if (files.member()) define_member(*files.member());
   define_fields(files, contents, overlap);
@@ -116,7 +119,7 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
   for (const auto& [name, text] : contents.attributes)
     file_.add_text(NetcdfOutput::kFile, name.c_str(), text);
   file_.end_definitions();
-  write_coordinates(contents, times);
+  write_coordinates(contents);
   if (member_variable_ >= 0) write_numbers(file_, member_variable_, files.member()->values, false);
   if (points_) write_points(files);
 }
@@ -125,28 +128,51 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
 ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Calendar calendar) const {
   const bool hours = contents.lead_time % kHour == 0 &&
                      std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
-  const auto written = [&](Time time) {
-    return static_cast<double>(months_ ? middle_of_month(time, calendar) : time);
-  };
   const double unit = hours ? static_cast<double>(kHour) : 1.0;
-  Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}};
+  const auto written = [&](Time time) { return static_cast<double>(time) / unit; };
+  const auto middle = [&](Time time) { return written(months_ ? middle_of_month(time, calendar) : time); };
+  const WrittenLeads leads = contents.leads();
+  const Time step = contents.lead_time;
+  Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}, {}, {}, {}, {}};
   for (const Time start : contents.starts) {
-    times.starts.push_back(written(start) / unit);
-    for (int lead = 1; lead <= contents.steps; ++lead) {
-      times.valid.push_back(written(start + lead * contents.lead_time) / unit);
+    times.starts.push_back(middle(start));
+    for (int lead = 0; lead < leads.count(); ++lead) {
+      const Time end = start + leads.step_of(lead) * step, begin = end - leads.every * step;
+      times.valid.push_back(middle(end));
+      if (!contents.means) continue;
+      // The month behind the one before the first, and the one behind the last.
+      times.bounds.push_back(written(months_ ? begin_of_month(begin + step, calendar) : begin));
+      times.bounds.push_back(written(months_ ? begin_of_month(end + step, calendar) : end));
     }
+  }
+  const LeadUnit of_leads = lead_unit(step, months_);
+  const auto in_unit = [&](int steps) { return static_cast<int>(steps * step / of_leads.seconds); };
+  for (int lead = 0; lead < leads.count(); ++lead) {
+    const int last = leads.step_of(lead);
+    times.leads.push_back(in_unit(last));
+    times.lead_bounds.push_back(in_unit(last - leads.every));
+    times.lead_bounds.push_back(in_unit(last));
+  }
+  if (contents.means) {
+    std::string_view name = of_leads.name;  // of several
+    if (in_unit(1) == 1) name.remove_suffix(1);
+    times.cell_methods = concat("lead_time: mean (interval: ", in_unit(1), " ", name, ")");
   }
   return times;
 }
 
-void ForecastFile::define_times(const ForecastContents& contents, const Times& times, Calendar calendar) {
+void ForecastFile::define_times(const ForecastContents& contents, Calendar calendar) {
   using Type = NetcdfOutput::Type;
-  time_ = file_.add_dimension("time", contents.starts.size());
-  lead_ = file_.add_dimension("lead_time", static_cast<std::size_t>(contents.steps));
+  time_ = file_.add_growing_dimension("time");
+  lead_ = file_.add_growing_dimension("lead_time");
+  const std::size_t starts = std::clamp<std::size_t>(times_.starts.size(), 1, kChunkStarts),
+                    leads = std::clamp<std::size_t>(times_.leads.size(), 1, kChunkLeads);
   time_variable_ = file_.add_variable("time", Type::kDouble, {time_});
+  file_.add_chunks(time_variable_, {starts}, 0);
   valid_variable_ = file_.add_variable("valid_time", Type::kDouble, {time_, lead_});
+  file_.add_chunks(valid_variable_, {starts, leads}, 0);
   for (const int variable : {time_variable_, valid_variable_}) {
-    file_.add_text(variable, "units", times.units);
+    file_.add_text(variable, "units", times_.units);
     file_.add_text(variable, "calendar",
                    calendar == Calendar::kStandard ? "proleptic_gregorian" : jigsaw::name(calendar));
   }
@@ -157,7 +183,25 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
   auxiliary_.emplace_back("valid_time");
   lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
+  file_.add_chunks(lead_variable_, {leads}, 0);
   add_lead_attributes(file_, lead_variable_, lead_unit(contents.lead_time, months_));
+  if (contents.means) define_bounds(starts, leads);
+}
+
+/// Of means, from where to where they are. @param starts, leads  of a chunk
+void ForecastFile::define_bounds(std::size_t starts, std::size_t leads) {
+  const int bounds = bounds_dimension();
+  lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kInt, {lead_, bounds});
+  file_.add_chunks(lead_bounds_, {leads, 2}, 0);
+  file_.add_text(lead_variable_, "bounds", "lead_time_bnds");
+  valid_bounds_ = file_.add_variable("valid_time_bnds", NetcdfOutput::Type::kDouble, {time_, lead_, bounds});
+  file_.add_chunks(valid_bounds_, {starts, leads, 2}, 0);
+  file_.add_text(valid_variable_, "bounds", "valid_time_bnds");
+}
+
+int ForecastFile::bounds_dimension() {
+  if (bounds_ < 0) bounds_ = file_.add_dimension("bounds", 2);
+  return bounds_;
 }
 
 /// Those that the model makes.
@@ -196,10 +240,9 @@ std::size_t ForecastFile::add_axis(const CoordinateDescription& description, std
   Axis axis{file_.add_dimension(name.c_str(), static_cast<std::size_t>(extent)), -1, -1, extent, description};
   if (!description.values.empty()) axis.variable = add_described(name, description, {axis.dimension});
   if (!description.bounds.empty()) {
-    if (bounds_ < 0) bounds_ = file_.add_dimension("bounds", 2);
     const std::string bounds = description.bounds_name + suffix;
     file_.add_text(axis.variable, "bounds", bounds);
-    axis.bounds = file_.add_variable(bounds.c_str(), type, {axis.dimension, bounds_});
+    axis.bounds = file_.add_variable(bounds.c_str(), type, {axis.dimension, bounds_dimension()});
   }
   axes_.push_back(std::move(axis));
   return axes_.size() - 1;
@@ -298,7 +341,12 @@ void ForecastFile::define_variable(const std::string& name, const std::vector<Fi
       std::min(std::ssize(members) * overlap * at_border * chunk_bytes, kMostCachedBytes);
   file_.add_chunks(variable, chunks, static_cast<std::size_t>(cache));
   file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
-  for (const auto& [attribute, text] : field.texts) file_.add_text(variable, attribute.c_str(), text);
+  std::map<std::string, std::string> texts = field.texts;
+  if (!times_.cell_methods.empty()) {
+    std::string& methods = texts["cell_methods"];
+    methods += concat(methods.empty() ? "" : " ", times_.cell_methods);
+  }
+  for (const auto& [attribute, text] : texts) file_.add_text(variable, attribute.c_str(), text);
   for (const auto& [attribute, numbers] : field.numbers)
     file_.add_numbers(variable, attribute.c_str(), numbers);
   file_.add_text(variable, "coordinates", join(auxiliary_, " "));
@@ -330,14 +378,7 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
   }
 }
 
-void ForecastFile::write_coordinates(const ForecastContents& contents, const Times& times) {
-  file_.write(time_variable_, times.starts);
-  file_.write(valid_variable_, times.valid);
-  std::vector<int> leads;
-  const Time unit = lead_unit(contents.lead_time, months_).seconds;
-  for (int lead = 1; lead <= contents.steps; ++lead)
-    leads.push_back(static_cast<int>(lead * contents.lead_time / unit));
-  file_.write(lead_variable_, leads);
+void ForecastFile::write_coordinates(const ForecastContents& contents) {
   if (members_ >= 0) {
     std::vector<int> numbers(static_cast<std::size_t>(contents.members));
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -348,6 +389,24 @@ void ForecastFile::write_coordinates(const ForecastContents& contents, const Tim
     const bool single = axis.description.single_precision;
     write_numbers(file_, axis.variable, axis.description.values, single);
     if (axis.bounds >= 0) write_numbers(file_, axis.bounds, axis.description.bounds, single);
+  }
+}
+
+/// Of the first of them.
+void ForecastFile::write_times(std::size_t starts, std::size_t leads) {
+  const auto count = [](std::size_t number) { return static_cast<std::int64_t>(number); };
+  const auto write_first = [&](int variable, const Box& box, const auto& values) {
+    file_.write(variable, box, std::span(values).first(static_cast<std::size_t>(box.extent.count())));
+  };
+  write_first(time_variable_, {{0}, {count(starts)}}, times_.starts);
+  write_first(lead_variable_, {{0}, {count(leads)}}, times_.leads);
+  if (lead_bounds_ >= 0) write_first(lead_bounds_, {{0, 0}, {count(leads), 2}}, times_.lead_bounds);
+  for (std::size_t start = 0; start < starts; ++start) {
+    const std::size_t at = start * times_.leads.size();
+    const std::span<const double> valid(times_.valid), bounds(times_.bounds);
+    write_first(valid_variable_, {{count(start), 0}, {1, count(leads)}}, valid.subspan(at));
+    if (valid_bounds_ < 0) continue;
+    write_first(valid_bounds_, {{count(start), 0, 0}, {1, count(leads), 2}}, bounds.subspan(2 * at));
   }
 }
 
@@ -380,8 +439,13 @@ void ForecastFile::write(std::size_t field, std::int64_t start, std::int64_t lea
   file_.write(place.variable, slab, values);
 }
 
-std::int64_t ForecastFile::finish() {
+void ForecastFile::close(std::int64_t starts, std::int64_t leads) {
+  write_times(static_cast<std::size_t>(starts), static_cast<std::size_t>(leads));
   file_.close();
+}
+
+std::int64_t ForecastFile::finish() {
+  close(std::ssize(times_.starts), std::ssize(times_.leads));
   return output_.commit();
 }
 

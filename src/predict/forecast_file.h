@@ -7,6 +7,7 @@
 
 #include "files/netcdf_output.h"
 #include "predict/output_file.h"
+#include "predict/written_leads.h"
 #include "samples/file_set.h"
 
 namespace jigsaw::inline predict {
@@ -24,13 +25,17 @@ void add_lead_attributes(NetcdfOutput& file, int variable, const LeadUnit& unit)
 /// What a file of forecasts holds.
 struct ForecastContents {
   std::vector<Time> starts;    ///< ascending
-  Time lead_time = 6 * kHour;  ///< from each lead to the next
-  int steps = 1;
+  Time lead_time = 6 * kHour;  ///< of a step
+  int steps = 1;               ///< the last one, counted from the start
   std::vector<Field> fields;
   /// Each level is a variable of its own, t_850: for programs that take four dimensions at most.
   bool split_levels = false;
   std::map<std::string, std::string> attributes;  ///< of the whole file
   std::int64_t members = 1;                       ///< of the ensemble that the model makes
+  int first_step = 0, every = 1;                  ///< WrittenLeads::first and every
+  bool means = false;
+
+  WrittenLeads leads() const { return {first_step, steps, every, means}; }
 };
 
 /// A CF-1.10 NetCDF-4 file of forecasts in physical units: each variable is float
@@ -41,7 +46,11 @@ struct ForecastContents {
 /// are (files/field_attributes.h). Latitude, longitude and levels stand as in the input, with their
 /// attributes and bounds. On a projected grid its own rows and columns are in place of latitude and
 /// longitude, which are auxiliary coordinates of each point, and the grid mapping of the input is there with
-/// its attributes. For one thread at a time.
+/// its attributes. Times and leads are dimensions that grow, so that a file may end early. For one thread at
+/// a time.
+///
+/// Means over steps have `lead_time` and `valid_time` of the last of them, with bounds from that of the step
+/// before the first (of months from the first's beginning to the last's end), and cell_methods that say so.
 ///
 /// Every failure is a DataError that names the file.
 class ForecastFile {
@@ -51,10 +60,16 @@ class ForecastFile {
   ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output, std::int64_t overlap);
 
   /// Rows and columns `box` [H, W] of field number `field` of the contents, of the forecast from
-  /// starts[start] after lead + 1 steps, of one of the members. What is not finite is missing.
+  /// starts[start] at lead number `lead` of the contents, of one of the members. What is not finite is
+  /// missing.
   void write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,
              std::span<float> values, std::int64_t member = 0);
-  /// Closes it and gives it its name. @return its bytes.
+  /// Says something of the whole file, which is not closed yet.
+  void add_comment(const std::string& text) { file_.add_text(NetcdfOutput::kFile, "comment", text); }
+  /// Closes it; it has the first of its starts and leads. What is written lies in them; what is not is
+  /// missing.
+  void close(std::int64_t starts, std::int64_t leads);
+  /// Closes the whole and gives it its name. @return its bytes.
   std::int64_t finish();
 
  private:
@@ -74,13 +89,18 @@ class ForecastFile {
     int variable = -1;
     std::int64_t level = -1;  ///< position in the file; -1 for a variable without levels
   };
+  /// As they are written: `valid` [starts, leads], `bounds` [starts, leads, 2] of means.
   struct Times {
     std::string units;
-    std::vector<double> starts, valid;
+    std::vector<double> starts, valid, bounds;
+    std::vector<int> leads, lead_bounds;
+    std::string cell_methods;  ///< of means, what they are over
   };
 
   Times times_of(const ForecastContents& contents, Calendar calendar) const;
-  void define_times(const ForecastContents& contents, const Times& times, Calendar calendar);
+  void define_times(const ForecastContents& contents, Calendar calendar);
+  void define_bounds(std::size_t starts, std::size_t leads);
+  int bounds_dimension();
   void define_members(std::int64_t members);
   void define_member(const CoordinateDescription& member);
   std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
@@ -92,14 +112,16 @@ class ForecastFile {
   void define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap);
   void define_variable(const std::string& name, const std::vector<FieldDescription>& fields,
                        const std::vector<std::size_t>& members, std::int64_t overlap);
-  void write_coordinates(const ForecastContents& contents, const Times& times);
+  void write_coordinates(const ForecastContents& contents);
+  void write_times(std::size_t starts, std::size_t leads);
   void write_points(FileSet& files);
 
   OutputFile& output_;
   NetcdfOutput file_;
+  Times times_;
   int time_ = -1, lead_ = -1, members_ = -1, bounds_ = -1;
   int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, members_variable_ = -1,
-      member_variable_ = -1;
+      member_variable_ = -1, lead_bounds_ = -1, valid_bounds_ = -1;
   std::vector<std::string> auxiliary_;  // coordinates that all variables name
   std::vector<Axis> axes_;              // rows, columns, then levels
   std::optional<Points> points_;

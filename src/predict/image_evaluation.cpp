@@ -321,13 +321,13 @@ void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options,
   together(world, [&] {
     if (world.rank() != 0) return;
     const ImageReport report = report_of(model, scorer, options.title);
+    files->write([&] { return json_of(report); },
+                 [&](const std::string& path) { write_netcdf(report, path); });
     for (const std::string& line : table_of(report)) log.info(line);
     if (scorer.not_finite() > 0) {
       log.warn(concat(std::llround(scorer.not_finite()),
                       " values of the predictions are not finite, and do not count in these scores"));
     }
-    files->write([&] { return json_of(report); },
-                 [&](const std::string& path) { write_netcdf(report, path); });
   });
   log.info(concat("scored ", counted(scorer.parts(), "part"), " of images by ",
                   counted(scorer.windows(), "window"), " in ", human_seconds(seconds.count())));

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
+#include "files/digest.h"
 #include "train/grid_warnings.h"
 #include "train/model_parameters.h"
 #include "train/training_state.h"
@@ -125,6 +126,14 @@ std::string kind_of(const FoundCheckpoint& found, Weights weights) {
   return averaged && weights != Weights::kParameters ? "average" : "parameters";
 }
 
+/// Of the digests of its shards, which rank 0 knows, and of what is taken of them.
+std::string digest_of_weights(const FoundCheckpoint& found, const std::string& kind) {
+  if (found.stored.shards.empty()) return "";
+  std::string all = kind;
+  for (const ShardRecord& shard : found.stored.shards) all += concat(" ", shard.file.digest);
+  return digest_of_text(all);
+}
+
 }  // namespace
 
 Weights parse_weights(const std::string& average) {
@@ -177,6 +186,7 @@ void TrainedModel::open(const Configuration& configuration, const std::filesyste
 void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, Log& log) {
   path_ = found.path;
   step_ = found.stored.manifest.step;
+  digest_ = digest_of_weights(found, kind);
   const PlacedModel& placed = run_->placed();
   together(run_->world(), [&] { check_grid(found, kind, *run_); });
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);

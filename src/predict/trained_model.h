@@ -37,13 +37,15 @@ class TrainedModel {
   std::int64_t step() const { return step_; }
   /// "averaged weights of step 200 of runs/uk/checkpoints/step_00000200".
   const std::string& description() const { return description_; }
+  /// A digest of the weights that were loaded, on rank 0; elsewhere "".
+  const std::string& digest() const { return digest_; }
 
  private:
   void open(const Configuration& configuration, const std::filesystem::path& folder,
             const std::optional<GivenStatistics>& given, const DataUse& use, Communicator& world);
   void load(const FoundCheckpoint& found, const std::string& kind, Log& log);
 
-  std::string path_, description_;
+  std::string path_, description_, digest_;
   std::int64_t step_ = 0;
   std::unique_ptr<OpenedRun> run_;
 };

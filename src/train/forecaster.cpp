@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "array/transfer.h"
 #include "base/error.h"
@@ -280,6 +281,15 @@ MemberNoise Forecaster::noise_of(Tape& tape, const Batch& batch, const MemberBox
 void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
                      const std::function<void(int, const Variable&)>& use, Tape* earlier,
                      Clamped clamped) const {
+  const auto use_predicted = [&](int lead, const Variable& predicted, const RolloutState& /*state*/) {
+    use(lead, predicted);
+    return true;
+  };
+  run(tape, batch, samples, 0, {}, use_predicted, earlier, clamped);
+}
+
+void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples, int first, RolloutState state,
+                     const UseState& use, Tape* earlier, Clamped clamped) const {
   const Mesh& mesh = tape.rank().mesh;
   const Layout layout = model_.input_layout(mesh, samples * members());
   const int leads = batch.rollout;
@@ -303,24 +313,36 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
   const std::vector<BoundArrays> bounds = make_bounds(tape.context(), tape.dtype(), Clamped::kAtEnd);
   std::vector<BoundArrays> marks;
   if (clamped == Clamped::kFarBeyond) marks = make_bounds(tape.context(), tape.dtype(), clamped);
-  Variable input = given(batch.input, noise_of(tape, batch, of, 0));
-  Variable sum;
-  for (int r = 0; r < leads; ++r) {
+  for (int r = first; r < leads; ++r) {
     Tape& on = earlier != nullptr && r + 1 < leads ? *earlier : tape;
+    if (r == 0) {
+      state.input = given(batch.input, noise_of(tape, batch, of, 0));
+    } else {
+      // On the tape of the lead before.
+      Tape& before = earlier != nullptr ? *earlier : tape;
+      Variable forcing;
+      if (forced_ || noisy)
+        forcing = given(forced_ ? batch.forcing(r - 1) : Array(), noise_of(tape, batch, of, r));
+      state.input = advance(before, maps, {state.input, state.prediction, forcing, present});
+      state.prediction = Variable();  // whose memory the model may have
+    }
     on.random().position.rollout = static_cast<std::uint64_t>(r);
-    Variable prediction = model_.forward(on, input);
-    const auto since_start = [&](const Variable& one) { return r == 0 ? one : total(on, maps, sum, one); };
+    state.prediction = model_.forward(on, state.input);
+    const auto since_start = [&](const Variable& one) {
+      return r == 0 ? one : total(on, maps, state.sum, one);
+    };
     Variable marked;
-    if (!marks.empty()) marked = since_start(clamp(on, marks, input, prediction));
-    if (!bounds.empty()) prediction = clamp(on, bounds, input, prediction);
-    sum = since_start(prediction);
-    use(r, marked.defined() ? marked : sum);
-    if (r + 1 == leads) break;
-    Variable forcing;
-    if (forced_ || noisy)
-      forcing = given(forced_ ? batch.forcing(r) : Array(), noise_of(tape, batch, of, r + 1));
-    input = advance(on, maps, {input, prediction, forcing, present});
+    if (!marks.empty()) marked = since_start(clamp(on, marks, state.input, state.prediction));
+    if (!bounds.empty()) state.prediction = clamp(on, bounds, state.input, state.prediction);
+    state.sum = since_start(state.prediction);
+    if (!use(r, marked.defined() ? marked : state.sum, state)) return;
   }
+}
+
+std::vector<int> Forecaster::carried_inputs() const {
+  std::set<int> channels;
+  for (const Entry& entry : old_to_new_) channels.insert(static_cast<int>(entry.column));
+  return {channels.begin(), channels.end()};
 }
 
 }  // namespace jigsaw::inline train

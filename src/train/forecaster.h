@@ -10,6 +10,14 @@
 
 namespace jigsaw::inline train {
 
+/// Where a rollout stands behind a lead, as it goes on from there: what the model was given, what it said,
+/// and what that makes since time 0 (the prediction itself where states are predicted). What was brought to
+/// an end of its range lies at that end (Clamped::kAtEnd). In the type that the tape computes in, [B·members,
+/// space…, C].
+struct RolloutState {
+  Variable input, prediction, sum;
+};
+
 /// Where Forecaster::run() leaves predictions that were brought to an end of their range: at the end, as far
 /// as numbers of this type reach, as losses compare them; or far beyond it, where no rounding takes them
 /// back, so that PhysicalStates::predicted(), which keeps the range to the last bit, gives exactly the end in
@@ -59,6 +67,20 @@ class Forecaster {
   void run(Tape& tape, const Batch& batch, std::int64_t samples,
            const std::function<void(int, const Variable&)>& use, Tape* earlier = nullptr,
            Clamped clamped = Clamped::kAtEnd) const;
+
+  /// Is told what the rollout predicts for lead r since time 0, as Clamped says, and where it stands behind
+  /// it; says whether it is to go on.
+  using UseState = std::function<bool(int lead, const Variable& predicted, const RolloutState& state)>;
+  /// The same from lead `first` on, as a rollout does that made the leads before it and stood in `state` then
+  /// (nothing where `first` is 0): to the last bit on the same mesh with the same samples beside each other.
+  /// Of a batch that comes lead by lead its present and lead `first` − 1 are there when it begins.
+  void run(Tape& tape, const Batch& batch, std::int64_t samples, int first, RolloutState state,
+           const UseState& use, Tape* earlier = nullptr, Clamped clamped = Clamped::kAtEnd) const;
+  /// The channels of the input that a rollout of several leads takes over from lead to lead, ascending: all
+  /// that RolloutState::input needs to hold.
+  std::vector<int> carried_inputs() const;
+  /// Whether RolloutState::sum is another value than its prediction.
+  bool accumulates() const { return predict_ == Predict::kIncrement; }
 
  private:
   struct Maps {

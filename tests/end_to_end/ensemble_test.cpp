@@ -168,6 +168,31 @@ TEST_F(Ensemble, ForecastsAreTheSameOnEveryMeshAndInAnyCompany) {
   EXPECT_EQ(predict(1, "single.nc", "--start 2021-02-01T12:00 --members 1").values("t2m").size(), kPoints);
 }
 
+/// The noise of a lead is that of its number, whoever made the leads before it.
+TEST_F(Ensemble, ForecastsGoOnWithTheirOwnNoise) {
+  for (const MeshCase& mesh :
+       {MeshCase{"{}", 1}, MeshCase{"{\"data\":2}", 2}, MeshCase{"{\"tensor\":2}", 2}}) {
+    SCOPED_TRACE(mesh.json);
+    const std::string here = std::string(" --set 'mesh=") + mesh.json + "' ",
+                      from = "--start 2021-02-01 2021-02-02 ";
+    const std::vector<double> whole =
+        predict(mesh.ranks, "whole.nc", from + "--members 2 --steps 4" + here).values("t2m");
+    predict(mesh.ranks, "begun.nc", from + "--members 2 --steps 3" + here);
+    const std::vector<double> rest =
+        predict(mesh.ranks, "rest.nc", "--continue " + (folder() / "begun.nc") + here).values("t2m");
+    ASSERT_EQ(whole.size(), 2 * 4 * 2 * kPoints);
+    ASSERT_EQ(rest.size(), 2 * 2 * kPoints);
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      const std::size_t start = i / (2 * kPoints);
+      ASSERT_EQ(rest[i], whole[(start * 4 + 3) * 2 * kPoints + i % (2 * kPoints)]) << i;
+    }
+  }
+  const Outcome other = run(1, "predict " + of_run() + "--set seed=5 --overwrite --output " +
+                                   (folder() / "rest.nc") + " --continue " + (folder() / "begun.nc"));
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_NE(other.err.find("another seed"), std::string::npos) << other.err;
+}
+
 TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   const Outcome outcome =
       run(2, "evaluate " + of_run() + "--overwrite --json " + (folder() / "scores.json") + " --netcdf " +

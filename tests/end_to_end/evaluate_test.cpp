@@ -437,6 +437,19 @@ TEST_F(Evaluate, IsTheSameOnEveryMesh) {
   }
 }
 
+/// What reads the table ends before it comes: the files are there, and it is no error.
+TEST_F(Evaluate, AReaderWhoIsGoneTakesNoScoresAlong) {
+  const std::string code = folder() / "code", json = folder() / "unread.json",
+                    netcdf = folder() / "unread.nc";
+  const std::string command = "{ " + std::string(JIGSAW_TRAIN) + " evaluate --config " +
+                              (folder() / "config.json") + " --checkpoint " + trained() + " --json " + json +
+                              " --netcdf " + netcdf + "; echo $? > " + quoted(code) + "; } | true";
+  ASSERT_NE(std::system(command.c_str()), -1);
+  EXPECT_EQ(read(code), "0\n");
+  EXPECT_EQ(Json::parse(read(json)).at("forecasts"), kWindows);
+  EXPECT_TRUE(NetcdfReader(netcdf).has("t2m_rmse"));
+}
+
 TEST_F(Evaluate, AnyPeriodAndAnyNumberOfLeads) {
   const Outcome dates = evaluate(1, "--period 2021-02-10 2021-02-11 --leads 5 --set validation.rollout=2");
   ASSERT_EQ(dates.exit_code, 0) << dates.err;

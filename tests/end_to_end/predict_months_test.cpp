@@ -111,6 +111,20 @@ TEST_P(PredictMonths, FollowOneAnother) {
   EXPECT_EQ(dates.values("valid_time"),
             (std::vector<double>{middle(74), middle(75), middle(76), middle(108), middle(109), middle(110)}));
 
+  // Means over months have their first moment and that behind their last as bounds.
+  outcome =
+      run(1, "predict " + model + "--steps 3 --mean 3 --start 2006-12-30 --output " + (folder / "mean.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const NetcdfReader means(folder / "mean.nc");
+  EXPECT_EQ(means.values("lead_time"), std::vector<double>{3});
+  EXPECT_EQ(means.values("lead_time_bnds"), (std::vector<double>{0, 3}));
+  const auto begin_of = [&](int month) {
+    return middle(month) - 12.0 * static_cast<double>(month_in(of, month).second);
+  };
+  EXPECT_EQ(means.values("valid_time"), std::vector<double>{middle(110)});
+  EXPECT_EQ(means.values("valid_time_bnds"), (std::vector<double>{begin_of(108), begin_of(111)}));
+  EXPECT_EQ(means.text("tas", "cell_methods"), "lead_time: mean (interval: 1 month)");
+
   outcome = run(2, "evaluate " + model + "--leads 3 --json " + (folder / "scores.json"));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json scores = Json::parse(read(folder / "scores.json"));

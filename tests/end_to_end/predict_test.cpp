@@ -265,6 +265,11 @@ const WrongInput kWrong[] = {
     {"level_that_is_not_predicted", "--start 2021-02-02 --levels 500", 2, "--levels names 500"},
     {"empty_name_of_an_input", "--start 2021-02-02 --input ''", 2, "--input must hold names or patterns"},
     {"no_steps", "--start 2021-02-02 --steps 0", 2, "--steps"},
+    {"steps_of_which_none_is_written", "--start 2021-02-02 --steps 3 --every 4", 2,
+     "a lead of the file ends with step 4"},
+    {"mean_over_more_than_there_are", "--start 2021-02-02 --steps 3 --mean 4", 2,
+     "--mean 4 and --steps 3 leave nothing"},
+    {"steps_and_means", "--start 2021-02-02 --steps 4 --mean 2 --every 2", 2, "--every"},
     {"dates_and_a_period", "--start 2021-02-02 --period valid", 2, "--period"},
     {"other_lead", "--start 2021-02-02 --set data.lead_hours=12", 4, "data.lead_hours differs"},
     {"other_depth", "--start 2021-02-02 --set model.depth=2", 4, "model.depth differs"},
@@ -299,18 +304,15 @@ TEST_P(PredictWrongInput, IsOneSentenceAndTheDocumentedExitCode) {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, PredictWrongInput, ::testing::ValuesIn(kWrong));
 
-/// What a signal ends leaves no file of the output's name, and nothing that the next one minds.
-TEST_F(Predict, EndedInTheMiddleLeavesNothingUnderItsName) {
+/// What is killed leaves no file of the output's name, and nothing that the next one minds.
+TEST_F(Predict, KilledInTheMiddleLeavesNothingUnderItsName) {
   const std::string output = folder() / "ended.nc";
-  for (const int number : {SIGTERM, SIGKILL}) {
-    std::filesystem::remove(output + ".tmp");  // of the one before
-    Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
-                           " --output " + output + " --steps 2000 --start 2021-02-02");
-    ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output + ".tmp"); }));
-    running.signal(number);
-    EXPECT_NE(running.collect().exit_code, 0);
-    EXPECT_FALSE(std::filesystem::exists(output));
-  }
+  Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                         " --output " + output + " --steps 20000 --start 2021-02-02");
+  ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output + ".tmp"); }));
+  running.signal(SIGKILL);
+  EXPECT_NE(running.collect().exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(output));
   EXPECT_EQ(predict(1, "ended.nc", "--start 2021-02-02").exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(output + ".tmp"));
 }

@@ -134,6 +134,54 @@ TEST_F(ForecastFileTest, SaysWhatCfAsksFor) {
   EXPECT_EQ(chunks[0] * chunks[1], 1U);
 }
 
+/// Every second step of those behind the third one, as far as they came.
+TEST_F(ForecastFileTest, MayHoldSomeOfTheStepsAndEndEarly) {
+  contents_.first_step = 3;
+  contents_.steps = 10;
+  contents_.every = 2;
+  const std::string path = folder_.path() + "/out.nc";
+  OutputFile output(path, false);
+  ForecastFile file(files_, contents_, output, 1);
+  const Box all = Box::whole(files_.grid().shape());
+  for (std::int64_t lead = 0; lead < 3; ++lead) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < all.extent.count(); ++i) values.push_back(value(1, 0, lead, i));
+    file.write(1, 0, lead, all, values);
+  }
+  file.add_comment("ended early");
+  file.close(1, 3);
+  output.commit();
+  const NetcdfReader found(path);
+  EXPECT_EQ(found.text("", "comment"), "ended early");
+  EXPECT_EQ(found.values("lead_time"), (std::vector<double>{24, 36, 48}));
+  EXPECT_EQ(found.values("time"), (std::vector<double>{439662}));
+  EXPECT_EQ(found.values("valid_time"), (std::vector<double>{439686, 439698, 439710}));
+  EXPECT_FALSE(found.has("lead_time_bnds"));
+  const std::vector<double> values = found.values("t2m");
+  ASSERT_EQ(std::ssize(values), 3 * all.extent.count());
+  for (std::int64_t i = 0; i < std::ssize(values); ++i)
+    ASSERT_EQ(values[static_cast<std::size_t>(i)],
+              value(1, 0, i / all.extent.count(), i % all.extent.count()));
+}
+
+TEST_F(ForecastFileTest, MeansSayFromWhereToWhereTheyAre) {
+  contents_.steps = 6;
+  contents_.every = 2;
+  contents_.means = true;
+  const std::string path = folder_.path() + "/out.nc";
+  write(path);
+  const NetcdfReader file(path);
+  EXPECT_EQ(file.values("lead_time"), (std::vector<double>{12, 24, 36}));
+  EXPECT_EQ(file.text("lead_time", "bounds"), "lead_time_bnds");
+  EXPECT_EQ(file.values("lead_time_bnds"), (std::vector<double>{0, 12, 12, 24, 24, 36}));
+  EXPECT_EQ(file.text("valid_time", "bounds"), "valid_time_bnds");
+  EXPECT_EQ(file.dimensions("valid_time_bnds"), (std::vector<std::string>{"time", "lead_time", "bounds"}));
+  EXPECT_EQ(file.values("valid_time_bnds"),
+            (std::vector<double>{439662, 439674, 439674, 439686, 439686, 439698, 439704, 439716, 439716,
+                                 439728, 439728, 439740}));
+  EXPECT_EQ(file.text("t2m", "cell_methods"), "lead_time: mean (interval: 6 hours)");
+}
+
 TEST_F(ForecastFileTest, LeadsWithinAnHourAreMinutesOrSeconds) {
   const auto expect = [&](Time lead, const std::string& units, const std::vector<double>& leads) {
     contents_.lead_time = lead;
@@ -144,10 +192,25 @@ TEST_F(ForecastFileTest, LeadsWithinAnHourAreMinutesOrSeconds) {
     EXPECT_EQ(file.values("lead_time"), leads);
     EXPECT_EQ(file.text("time", "units"), "seconds since 1970-01-01 00:00:00");
     const auto first = static_cast<double>(at("2020-02-27T06:00"));
-    EXPECT_EQ(file.values("valid_time")[1], first + 2 * static_cast<double>(lead));
+    EXPECT_EQ(file.values("valid_time")[1], first + 2 * contents_.every * static_cast<double>(lead));
   };
   expect(300, "minutes", {5, 10, 15});
   expect(90, "seconds", {90, 180, 270});
+  // Means over two steps each.
+  contents_.steps = 6;
+  contents_.every = 2;
+  contents_.means = true;
+  const auto expect_means = [&](Time lead, const std::string& interval, const std::vector<double>& bounds) {
+    expect(lead, lead % 60 == 0 ? "minutes" : "seconds", {bounds[1], bounds[3], bounds[5]});
+    const NetcdfReader file(concat(folder_.path(), "/", lead, ".nc"));
+    EXPECT_EQ(file.values("lead_time_bnds"), bounds);
+    EXPECT_EQ(file.text("t2m", "cell_methods"), concat("lead_time: mean (interval: ", interval, ")"));
+    const double end = file.values("valid_time")[0];
+    EXPECT_EQ(file.values("valid_time_bnds")[0], end - 2 * static_cast<double>(lead));
+    EXPECT_EQ(file.values("valid_time_bnds")[1], end);
+  };
+  expect_means(60, "1 minute", {0, 2, 2, 4, 4, 6});
+  expect_means(600, "10 minutes", {0, 20, 20, 40, 40, 60});
 }
 
 TEST_F(ForecastFileTest, SplitsLevelsIntoVariables) {

@@ -9,6 +9,7 @@
 #include "predict/climatology_scores.h"
 #include "predict/evaluation.h"
 #include "predict/forecast.h"
+#include "predict/restart_file.h"
 #include "support/netcdf_reader.h"
 #include "support/on_device.h"
 #include "support/temporary_folder.h"
@@ -92,26 +93,52 @@ class ForecastsOnDevice : public ::testing::Test {
     write_fields(folder_.path() + "/fields.nc");
   }
 
-  /// Trains there, and scores and writes what the model predicts that the host has trained.
-  Found find(const Case& one, Where where) {
-    const auto output = [&](Where place) {
-      return folder_.path() + "/" + one.name + std::to_string(static_cast<int>(place));
-    };
+  std::string output(const Case& one, Where place) const {
+    return folder_.path() + "/" + one.name + std::to_string(static_cast<int>(place));
+  }
+  void train(const Case& one, Where where) {
     on_ranks(one.name, one.ranks, where, [&](Communicator& world, Log& log) {
       ClimatologyScores climatology(log);
       RunOptions options;
       options.config_folder = folder_.path();
       options.resume = "never";
       options.observers = {&climatology};
-      Trainer trainer(configuration_of(one, output(where)), options, world, log);
+      Trainer trainer(configuration_of(one, output(one, where)), options, world, log);
       EXPECT_EQ(trainer.run(), ExitCode::kDone);
     });
-    const std::string json = output(where) + "/scores.json", file = output(where) + "/forecasts.nc";
+  }
+  /// Of the model that the host has trained, which is planned for four leads. @return  u10, then t2m
+  std::vector<double> forecast(const Case& one, Where where, ForecastOptions forecasts,
+                               const std::string& from) {
+    on_ranks(one.name, one.ranks, where, [&](Communicator& world, Log& log) {
+      Configuration configuration = configuration_of(one, output(one, Where::kHost));
+      configuration.validation.rollout = 4;
+      DataUse inputs_only;
+      inputs_only.train = inputs_only.valid = false;
+      TrainedModel model(configuration, folder_.path(), output(one, Where::kHost), Weights::kAuto,
+                         inputs_only, world, log);
+      std::optional<RestartFile> restart;
+      if (!from.empty()) restart.emplace(from);
+      ForecastOptions own = forecasts;
+      own.restart_from = restart ? &*restart : nullptr;
+      EXPECT_FALSE(write_forecasts(model, own, log));
+    });
+    const NetcdfReader reader(forecasts.output);
+    std::vector<double> values = reader.values("u10");
+    const std::vector<double> warm = reader.values("t2m");
+    values.insert(values.end(), warm.begin(), warm.end());
+    return values;
+  }
+
+  /// Trains there, and scores and writes what the model predicts that the host has trained.
+  Found find(const Case& one, Where where) {
+    train(one, where);
+    const std::string json = output(one, where) + "/scores.json", file = output(one, where) + "/forecasts.nc";
     on_ranks(one.name, one.ranks, where, [&](Communicator& world, Log& log) {
       DataUse validation_only;
       validation_only.train = false;
-      TrainedModel model(configuration_of(one, output(Where::kHost)), folder_.path(), output(Where::kHost),
-                         Weights::kAuto, validation_only, world, log);
+      TrainedModel model(configuration_of(one, output(one, Where::kHost)), folder_.path(),
+                         output(one, Where::kHost), Weights::kAuto, validation_only, world, log);
       EvaluationOptions scores{.json = json, .netcdf = ""};
       scores.regions = {"box=-40,40,50,200"};
       evaluate_forecasts(model, scores, log);
@@ -122,7 +149,7 @@ class ForecastsOnDevice : public ::testing::Test {
     });
     if (HasFailure()) return {};
     Found found;
-    std::istringstream lines(testing::text_of(output(where) + "/metrics.jsonl"));
+    std::istringstream lines(testing::text_of(output(one, where) + "/metrics.jsonl"));
     for (std::string line; std::getline(lines, line);) {
       const Json said = Json::parse(line);
       if (said.at("kind") == "valid")
@@ -169,6 +196,37 @@ TEST_F(ForecastsOnDevice, AreTheHostsBitForBit) {
     EXPECT_EQ(device.scores, host.scores);
     EXPECT_EQ(device.thresholds, host.thresholds);
     EXPECT_TRUE(device.file == host.file);
+  }
+}
+
+/// Two steps and two more from the state that they end in are four steps: of three starts in two batches,
+/// with ranges, a rim and increments, in any precision and on any mesh.
+TEST_F(ForecastsOnDevice, GoOnToTheLastBit) {
+  constexpr std::size_t kStarts = 3, kPoints = 8 * 12;
+  for (const Case& one : kCases) {
+    train(one, Where::kHost);
+    for (const Where where : {Where::kHost, Where::kSimulated}) {
+      SCOPED_TRACE(::testing::Message() << one.name << static_cast<int>(where));
+      ForecastOptions whole;
+      whole.starts = {"2020-01-01", "2020-01-01T12:00", "2020-01-02"};
+      whole.steps = 4;
+      whole.overwrite = true;
+      whole.output = folder_.path() + "/whole.nc";
+      ForecastOptions begun = whole, rest = whole;
+      begun.steps = rest.steps = 2;
+      begun.output = folder_.path() + "/begun.nc";
+      rest.output = folder_.path() + "/rest.nc";
+      const std::vector<double> four = forecast(one, where, whole, ""), two = forecast(one, where, begun, ""),
+                                more = forecast(one, where, rest, begun.output);
+      if (HasFailure()) return;
+      ASSERT_EQ(four.size(), 2 * kStarts * 4 * kPoints);
+      ASSERT_EQ(two.size() + more.size(), four.size());
+      for (std::size_t i = 0; i < four.size(); ++i) {
+        const std::size_t forecast = i / (4 * kPoints), lead = i / kPoints % 4, point = i % kPoints;
+        const std::size_t at = (forecast * 2 + lead % 2) * kPoints + point;
+        ASSERT_EQ(lead < 2 ? two[at] : more[at], four[i]) << forecast << " " << lead << " " << point;
+      }
+    }
   }
 }
 

@@ -69,6 +69,10 @@ int NetcdfOutput::add_dimension(const char* name, std::size_t extent) {
   return dimension;
 }
 
+int NetcdfOutput::add_growing_dimension(const char* name) {
+  return add_dimension(name, NC_UNLIMITED);
+}
+
 int NetcdfOutput::add_variable(const char* name, Type type, const std::vector<int>& dimensions) {
   const auto lock = lock_io();
   int variable = 0;
@@ -139,6 +143,13 @@ void NetcdfOutput::write(int variable, const std::vector<int>& values) {
 void NetcdfOutput::write(int variable, const std::vector<std::int16_t>& values) {
   const auto lock = lock_io();
   check(nc_put_var_short(file_, variable, values.data()));
+}
+
+void NetcdfOutput::write(int variable, const Box& box, std::span<const double> values) {
+  require(std::ssize(values) == box.extent.count(), "the values do not fill the box");
+  const Slab slab(box);
+  const auto lock = lock_io();
+  check(nc_put_vara_double(file_, variable, slab.start.data(), slab.extent.data(), values.data()));
 }
 
 void NetcdfOutput::write(int variable, const Box& box, std::span<const float> values) {

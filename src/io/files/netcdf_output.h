@@ -37,6 +37,9 @@ class NetcdfOutput {
   std::string free_name(std::string name) const;
 
   int add_dimension(const char* name, std::size_t extent);
+  /// One that is as long as what is written along it reaches. Of NetCDF-4 a variable may have several; those
+  /// that have one want add_chunks().
+  int add_growing_dimension(const char* name);
   int add_variable(const char* name, Type type, const std::vector<int>& dimensions);
   void add_text(int variable, const char* name, const std::string& value);
   void add_number(int variable, const char* name, double value);
@@ -54,6 +57,7 @@ class NetcdfOutput {
   void write(int variable, const std::vector<int>& values);
   void write(int variable, const std::vector<std::int16_t>& values);
   /// The values of a box of the variable, row-major.
+  void write(int variable, const Box& box, std::span<const double> values);
   void write(int variable, const Box& box, std::span<const float> values);
   void write(int variable, const Box& box, std::span<const int> values);
   void close();

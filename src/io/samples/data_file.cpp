@@ -337,6 +337,11 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     if (variable.shape[d] == 1) continue;
     if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
       refuse(concat("it has no times for its dimension ", dimension));
+    if (dimension == "lead_time" && file_->find("valid_time") != nullptr) {
+      refuse(concat("it holds forecasts as predict writes them, with ", variable.shape[d],
+                    " entries of its dimension lead_time, and not states that follow each other in time; "
+                    "predict --continue goes on from such a file"));
+    }
     const std::string& whole = variable.dimensions[static_cast<std::size_t>(d)];
     const std::string what = concat("its dimension ", whole, " has ", variable.shape[d], " entries");
     const bool known = std::ranges::any_of(file_->variables(), [&](const FileVariable& one) {

@@ -277,7 +277,7 @@ std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std:
                       periods, key, files_->calendar());
 }
 
-void Dataset::require_inputs(Time start, int leads) const {
+void Dataset::require_inputs(Time start, int leads, int first) const {
   const auto text = [&](Time time) { return format_time(time, files_->calendar()); };
   const auto check = [&](const Field& field, Time time) {
     if (files_->has(field, time)) return;
@@ -289,7 +289,8 @@ void Dataset::require_inputs(Time start, int leads) const {
     if (channel.role == Role::kPrognostic) check(channel.field, start + channel.offset);
     const bool at_leads =
         channel.role == Role::kPrescribed || (channel.role == Role::kPrognostic && !rim_.empty());
-    for (int k = 0; at_leads && k <= leads; ++k) check(channel.field, start + k * lead);
+    for (int k = 0; at_leads && k <= leads; ++k)
+      if (k <= 1 || k >= first) check(channel.field, start + k * lead);
   }
 }
 

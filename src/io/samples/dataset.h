@@ -62,7 +62,9 @@ class Dataset : public SampleSource {
   /// find_windows(). @throws DataError  when there is none.
   std::vector<Time> starts(const std::vector<Period>& periods, const std::string& key, int leads) const;
   /// @throws DataError  unless every input of a forecast of so many leads from this time is in the files.
-  void require_inputs(Time start, int leads) const;
+  /// @param first  leads that were made before: what is given at those alone, but for the first of them, need
+  /// not be there.
+  void require_inputs(Time start, int leads, int first = 0) const;
   /// The points that rollouts take from the files.
   const Rim& rim() const { return rim_; }
   std::vector<std::int64_t> identity() const override { return train_windows_; }

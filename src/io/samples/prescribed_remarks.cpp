@@ -82,10 +82,11 @@ std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> ti
   return remarks;
 }
 
-std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads) {
+std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads,
+                                     int first) {
   std::set<Time> times;
   for (const Time start : starts)
-    for (int k = 0; k <= leads; ++k) times.insert(start + k * data.options().lead_time);
+    for (int k = first; k <= leads; ++k) times.insert(start + k * data.options().lead_time);
   return {times.begin(), times.end()};
 }
 

@@ -16,7 +16,8 @@ std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Peri
 /// @param times  that may have been read.
 std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world);
 
-/// Time 0 and all leads of forecasts.
-std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads);
+/// All leads of forecasts, from time 0 or lead number `first` on.
+std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads,
+                                     int first = 0);
 
 }  // namespace jigsaw::inline samples

@@ -319,8 +319,12 @@ Time from_hours(double hours) {
 
 Time middle_of_month(Time month, Calendar calendar) {
   const Date date = date_from_days(floor_div(month, kDay), Calendar::k360Day);
-  return days_from_date({date.year, date.month, 1}, calendar) * kDay +
-         days_in_month(date.year, date.month, calendar) * kDay / 2;
+  return begin_of_month(month, calendar) + days_in_month(date.year, date.month, calendar) * kDay / 2;
+}
+
+Time begin_of_month(Time month, Calendar calendar) {
+  const Date date = date_from_days(floor_div(month, kDay), Calendar::k360Day);
+  return days_from_date({date.year, date.month, 1}, calendar) * kDay;
 }
 
 double year_fraction(Time time, Calendar calendar) {

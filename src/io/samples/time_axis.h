@@ -84,6 +84,8 @@ double in_hours(Time seconds);
 Time from_hours(double hours);
 /// The middle of a month that month_of() gave, in another calendar.
 Time middle_of_month(Time month, Calendar calendar);
+/// Its first moment.
+Time begin_of_month(Time month, Calendar calendar);
 
 /// The part of the year that has passed, in [0, 1).
 double year_fraction(Time time, Calendar calendar = Calendar::kStandard);

@@ -1,0 +1,41 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "predict/background_writer.h"
+#include "predict/restart_file.h"
+#include "train/forecaster.h"
+
+namespace jigsaw::inline predict {
+
+/// Brings the states that rollouts ended in to rank 0, a piece at a time, and writes them there.
+class KeptStates {
+ public:
+  KeptStates(PlacedModel& placed, Communicator& world, const RestartModel& model);
+
+  /// On the rank that writes. @param path  of the file. @throws DataError
+  void open(const std::vector<Time>& starts, const std::string& path);
+  /// Of the next starts, `samples` from number `first` on. Collective.
+  /// @param step    behind which the state is. @param writer  that of rank 0; elsewhere null.
+  void keep(const RolloutState& state, std::int64_t first, std::int64_t samples, int step,
+            BackgroundWriter* writer);
+  /// Of how many starts there are states.
+  std::int64_t count() const { return std::ssize(steps_); }
+  /// On the rank that writes, once the writer is done. @throws DataError
+  void close();
+
+ private:
+  PlacedModel& placed_;
+  Communicator& world_;
+  RestartModel model_;
+  std::vector<int> steps_;
+  std::unique_ptr<RestartWriter> file_;
+};
+
+/// This rank's piece of where the forecasts from these starts, a batch, stood. @throws DataError
+RolloutState read_state(PlacedModel& placed, const RestartModel& model, const RestartFile& file,
+                        std::span<const Time> starts);
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,236 @@
+// Long rollouts of the executable: every N-th step or means of the steps, going on to the last bit from where
+// one ended or was stopped, and what is said of what cannot be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+
+#include "end_to_end/trained_forecasts.h"
+
+namespace jigsaw::e2e {
+namespace predict_long_test {
+
+class PredictLong : public TrainedForecasts {
+ protected:
+  static constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
+
+  static void forecast(int ranks, const std::string& output, const std::string& more) {
+    const Outcome outcome = predict(ranks, output, "--overwrite " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static void refused(const Outcome& outcome, int code, const std::string& says) {
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+  /// The field of a start and lead.
+  static std::vector<double> field(const NetcdfReader& file, const std::string& variable, std::size_t start,
+                                   std::size_t lead) {
+    const std::vector<double> all = file.values(variable);
+    const std::size_t leads = file.extents(variable)[1];
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>((start * leads + lead) * kPoints);
+    return {first, first + static_cast<std::ptrdiff_t>(kPoints)};
+  }
+};
+
+const std::vector<MeshCase> kMeshes = {
+    {"{}", 1}, {R"({"domain":[2,1]})", 2}, {R"({"tensor":2})", 2}, {R"({"data":2})", 2}};
+std::string on(const MeshCase& mesh) {
+  return std::string(" --set 'mesh=") + mesh.json + "' ";
+}
+
+TEST_F(PredictLong, WritesEveryNthStepOrMeans) {
+  for (const MeshCase& mesh : {kMeshes[0], kMeshes[1]}) {
+    SCOPED_TRACE(mesh.json);
+    const std::string from = "--start 2021-02-02 2021-02-03T06:00 --steps 7" + on(mesh);
+    forecast(mesh.ranks, "each.nc", from);
+    forecast(mesh.ranks, "every.nc", from + "--every 3");
+    const Outcome outcome = predict(mesh.ranks, "mean.nc", "--overwrite " + from + "--mean 3");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("--mean 3 does not divide --steps 7: the rest of 1 step"), std::string::npos)
+        << outcome.err;
+    const NetcdfReader each(folder() / "each.nc"), every(folder() / "every.nc"), mean(folder() / "mean.nc");
+    for (const NetcdfReader* file : {&every, &mean}) {
+      EXPECT_EQ(file->values("lead_time"), (std::vector<double>{18, 36}));
+      EXPECT_EQ(file->values("time"), each.values("time"));
+    }
+    EXPECT_EQ(mean.values("lead_time_bnds"), (std::vector<double>{0, 18, 18, 36}));
+    for (const char* variable : {"t2m", "u10"}) {
+      ASSERT_EQ(every.extents(variable), (std::vector<std::size_t>{2, 2, kRows, kColumns}));
+      ASSERT_EQ(mean.extents(variable), every.extents(variable));
+      double worst = 0;
+      for (std::size_t start = 0; start < 2; ++start) {
+        for (std::size_t lead = 0; lead < 2; ++lead) {
+          EXPECT_EQ(field(every, variable, start, lead), field(each, variable, start, 3 * lead + 2));
+          std::vector<double> wanted(kPoints);
+          for (std::size_t step = 3 * lead; step < 3 * lead + 3; ++step) {
+            const std::vector<double> state = field(each, variable, start, step);
+            for (std::size_t i = 0; i < kPoints; ++i) wanted[i] += state[i] / 3;
+          }
+          const std::vector<double> found = field(mean, variable, start, lead);
+          for (std::size_t i = 0; i < kPoints; ++i) worst = std::max(worst, std::abs(found[i] - wanted[i]));
+        }
+      }
+      // Of steps that are rounded to float32 in the file, as the mean is.
+      EXPECT_LE(worst, 3.1e-5) << variable;
+    }
+  }
+}
+
+/// Whatever leads and variables the file to go on from holds; once more from what went on; some starts alone.
+TEST_F(PredictLong, GoesOnToTheLastBit) {
+  for (const MeshCase& mesh : kMeshes) {
+    SCOPED_TRACE(mesh.json);
+    const std::string from = "--start 2021-02-02 2021-02-03T06:00 ", here = on(mesh);
+    forecast(mesh.ranks, "whole.nc", from + "--steps 7" + here);
+    forecast(mesh.ranks, "begun.nc", from + "--steps 3 --every 2 --variables u10" + here);
+    forecast(mesh.ranks, "more.nc", "--continue " + (folder() / "begun.nc") + " --steps 2" + here);
+    forecast(mesh.ranks, "rest.nc",
+             "--continue " + (folder() / "more.nc") + " --start 2021-02-03T06:00 --steps 2" + here);
+    const NetcdfReader whole(folder() / "whole.nc"), more(folder() / "more.nc"), rest(folder() / "rest.nc");
+    EXPECT_EQ(more.values("lead_time"), (std::vector<double>{24, 30}));
+    EXPECT_EQ(more.values("time"), whole.values("time"));
+    EXPECT_EQ(rest.values("lead_time"), (std::vector<double>{36, 42}));
+    EXPECT_EQ(rest.values("time"), (std::vector<double>{whole.values("time")[1]}));
+    EXPECT_EQ(rest.values("valid_time")[1], whole.values("valid_time")[13]);
+    for (const char* variable : {"t2m", "u10"}) {
+      for (std::size_t lead = 0; lead < 2; ++lead) {
+        for (std::size_t start = 0; start < 2; ++start)
+          EXPECT_EQ(field(more, variable, start, lead), field(whole, variable, start, 3 + lead)) << variable;
+        const std::vector<double> alone = field(rest, variable, 0, lead),
+                                  together = field(whole, variable, 1, 5 + lead);
+        // On a mesh that cuts samples another rank has it now, with the same pieces.
+        EXPECT_EQ(alone, together) << variable << lead;
+      }
+    }
+  }
+}
+
+/// What one mesh began another one goes on with, but for rounding.
+TEST_F(PredictLong, GoesOnOnAnotherMesh) {
+  const std::string from = "--start 2021-02-02 ";
+  forecast(1, "whole.nc", from + "--steps 4");
+  forecast(2, "begun.nc", from + "--steps 2" + on(kMeshes[1]));
+  forecast(2, "rest.nc", "--continue " + (folder() / "begun.nc") + " --steps 2" + on(kMeshes[2]));
+  const NetcdfReader whole(folder() / "whole.nc"), rest(folder() / "rest.nc");
+  for (const char* variable : {"t2m", "u10"}) {
+    const std::vector<double> one = field(whole, variable, 0, 3), other = field(rest, variable, 0, 1);
+    double worst = 0;
+    for (std::size_t i = 0; i < kPoints; ++i) worst = std::max(worst, std::abs(one[i] - other[i]));
+    EXPECT_LE(worst, 3.1e-5) << variable;
+  }
+}
+
+/// The file has the steps that were made by then, and can be gone on from.
+TEST_F(PredictLong, EndsBehindTheStepInWorkOnASignal) {
+  const std::string from = " --start 2021-02-02 2021-02-03", output = folder() / "stopped.nc";
+  const struct { int ranks, number; } cases[] = {{1, SIGTERM}, {2, SIGUSR1}};
+  for (const auto& [ranks, number] : cases) {
+    SCOPED_TRACE(ranks);
+    const std::string mesh = on(kMeshes[ranks == 1 ? 0 : 1]);
+    for (const char* left : {"stopped.nc.tmp", "stopped.nc", "stopped.nc.restart"})
+      std::filesystem::remove(folder() / left);
+    Running running(ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                               " --output " + output + " --steps 20000" + from + mesh);
+    ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output + ".tmp"); }));
+    running.signal(number);
+    const Outcome stopped = running.collect();
+    EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
+    EXPECT_TRUE(stopped.errors().empty()) << stopped.err;
+    EXPECT_NE(stopped.out.find("stopped early behind step"), std::string::npos) << stopped.out;
+    EXPECT_FALSE(std::filesystem::exists(output + ".tmp"));
+    const NetcdfReader begun(output);
+    const std::size_t steps = begun.extents("t2m")[1];
+    ASSERT_GE(steps, 1U);
+    EXPECT_NE(begun.text("", "comment").find("stopped early, behind step " + std::to_string(steps)),
+              std::string::npos)
+        << begun.text("", "comment");
+    EXPECT_EQ(begun.values("lead_time").back(), 6.0 * static_cast<double>(steps));
+    forecast(ranks, "rest.nc", "--continue " + output + " --steps 2" + mesh);
+    forecast(ranks, "whole.nc", "--steps " + std::to_string(steps + 2) + from + mesh);
+    const NetcdfReader whole(folder() / "whole.nc"), rest(folder() / "rest.nc");
+    for (const char* variable : {"t2m", "u10"}) {
+      for (std::size_t start = 0; start < 2; ++start) {
+        EXPECT_EQ(field(begun, variable, start, steps - 1), field(whole, variable, start, steps - 1));
+        EXPECT_EQ(field(rest, variable, start, 1), field(whole, variable, start, steps + 1));
+      }
+    }
+  }
+}
+
+/// A state is kept of several steps from a start that is named, unless it is said otherwise.
+TEST_F(PredictLong, KeepsAStateWhereItIsOfUse) {
+  const std::string start = "--start 2021-02-02 ";
+  const struct {
+    const char* options;
+    bool kept;
+  } cases[] = {
+      {"--steps 2 --start 2021-02-02", true}, {"--steps 2 --start 2021-02-02 --restart never", false},
+      {"--start 2021-02-02", false},          {"--start 2021-02-02 --restart always", true},
+      {"--steps 2 --period valid", false},    {"--steps 2 --period valid --restart always", true}};
+  for (const auto& [options, kept] : cases) {
+    SCOPED_TRACE(options);
+    // What stands there from before is of other forecasts.
+    forecast(1, "kept.nc", options);
+    EXPECT_EQ(std::filesystem::exists(folder() / "kept.nc.restart"), kept);
+    EXPECT_FALSE(std::filesystem::exists(folder() / "kept.nc.restart.tmp"));
+  }
+  forecast(1, "kept.nc", start + "--restart always");
+  forecast(1, "rest.nc", "--continue " + (folder() / "kept.nc"));
+  forecast(1, "whole.nc", start + "--steps 2");
+  EXPECT_EQ(field(NetcdfReader(folder() / "rest.nc"), "t2m", 0, 0),
+            field(NetcdfReader(folder() / "whole.nc"), "t2m", 0, 1));
+}
+
+TEST_F(PredictLong, SaysWhatCannotGoOn) {
+  forecast(1, "begun.nc", "--start 2021-02-02 2021-02-03 --steps 2");
+  const std::string go_on = "--continue " + (folder() / "begun.nc") + " ";
+  refused(predict(1, "no.nc", "--continue " + (folder() / "nowhere.nc")), 2, "nowhere.nc.restart");
+  refused(predict(2, "no.nc", go_on + "--average never"), 4, "made with other weights");
+  refused(predict(1, "no.nc", go_on + "--start 2021-02-04"), 2, "holds no forecast from 2021-02-04");
+  refused(predict(1, "no.nc", go_on + "--period valid"), 2, "--period");
+  refused(predict(1, "no.nc", go_on + "--steps 1 --every 4"), 2, "leave nothing that could be written");
+  refused(predict(1, "begun.nc", go_on + "--overwrite"), 2, "is read, and is not replaced");
+  folder().write("torn.nc.restart", read(folder() / "begun.nc.restart").substr(0, 2000));
+  refused(predict(1, "no.nc", "--continue " + (folder() / "torn.nc")), 3, "torn.nc.restart");
+  EXPECT_FALSE(std::filesystem::exists(folder() / "no.nc"));
+}
+
+TEST_F(PredictLong, SaysWhatIsNoDataAndWhatIsNoName) {
+  refused(predict(1, "forecast.zarr", "--start 2021-02-02"), 2, "is named like a Zarr store");
+  EXPECT_FALSE(std::filesystem::exists(folder() / "forecast.zarr.tmp"));
+  forecast(1, "begun.nc", "--start 2021-02-02 --steps 2");
+  refused(predict(1, "no.nc", "--start 2021-02-02T12:00 --input " + (folder() / "begun.nc")), 3,
+          "predict --continue goes on from such a file");
+}
+
+/// By a model of nothing but NaN, by way of the format of others.
+TEST_F(PredictLong, NamesTheFirstValueThatIsNotFinite) {
+  const std::string file = folder() / "nan.safetensors", checkpoint = folder() / "nan";
+  ASSERT_EQ(run(1, "export --checkpoint " + trained() + " --output " + file).exit_code, 0);
+  std::string bytes = read(file);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\xff');
+  folder().write("nan.safetensors", bytes);
+  ASSERT_EQ(run(1, "import --input " + file + " --output " + checkpoint).exit_code, 0);
+  for (const MeshCase& mesh : {kMeshes[0], kMeshes[2]}) {
+    const Outcome outcome =
+        run(mesh.ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + checkpoint +
+                            " --overwrite --output " + (folder() / "nan.nc") +
+                            " --start 2021-02-02 2021-02-03 --steps 4 --every 2" + on(mesh));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const std::string count = std::to_string(2 * 2 * 2 * kPoints);
+    EXPECT_NE(outcome.err.find(count + " values of the forecasts are not finite, the first of them of t2m "
+                                       "12 h (step 2) from the start 2021-02-02"),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
+}  // namespace predict_long_test
+}  // namespace jigsaw::e2e
