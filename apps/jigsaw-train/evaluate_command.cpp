@@ -49,14 +49,15 @@ struct EvaluateArguments {
 
 /// Options of one task that mean nothing for the other.
 void refuse_options(const EvaluateArguments& options, bool images) {
-  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--members", options.members > 0},
-                                                                  {"--leads", options.leads > 0},
-                                                                  {"--region", !options.regions.empty()},
-                                                                  {"--climatology",
-                                                                   !options.climatology.empty()}},
-                                                  of_images = {
-                                                      {"--overlap", options.overlap.has_value()},
-                                                      {"--data-range", options.data_range.has_value()}};
+  const std::vector<std::pair<const char*, bool>>
+      of_forecasts = {{"--members", options.members > 0},
+                      {"--leads", options.leads > 0},
+                      {"--region", !options.regions.empty()},
+                      {"--threshold", !options.thresholds.empty()},
+                      {"--fss-scales", !options.fss_scales.empty()},
+                      {"--climatology", !options.climatology.empty()}},
+      of_images = {{"--overlap", options.overlap.has_value()},
+                   {"--data-range", options.data_range.has_value()}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",

@@ -25,12 +25,6 @@ namespace jigsaw::inline train {
 
 namespace {
 
-std::string hours(Time seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g h", static_cast<double>(seconds) / static_cast<double>(kHour));
-  return text;
-}
-
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
@@ -312,7 +306,7 @@ std::vector<std::string> period_warnings(const std::vector<Time>& times, const P
   }
   if (gaps > 0) {
     warnings.push_back(concat(asked, " has ", counted(gaps, "gap"), " in the files, whose times are ",
-                              hours(step), " apart: ", gaps == 1 ? "" : "the longest ", "from ",
+                              duration_text(step), " apart: ", gaps == 1 ? "" : "the longest ", "from ",
                               format_time(inside[longest - 1], calendar), " to ",
                               format_time(inside[longest], calendar)));
   }

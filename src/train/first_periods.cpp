@@ -24,6 +24,8 @@ struct TimeSteps {
   bool even() const { return least == most; }
   /// "6 h", "28 to 31 days".
   std::string text() const {
+    if (least % kHour != 0 || most % kHour != 0)
+      return even() ? duration_text(least) : concat(duration_text(least), " to ", duration_text(most));
     const bool days = least > kDay && least % kDay == 0 && most % kDay == 0;
     const auto number = [&](Time seconds) {
       return static_cast<double>(seconds) / static_cast<double>(days ? kDay : kHour);

@@ -36,7 +36,10 @@ Array point_weights(const Rank& rank, const Box& box, const CellWeights& cells) 
   const CellWeights::Values values = cells.of({{box.begin[1], box.begin[2]}, {box.extent[1], box.extent[2]}});
   const auto make = [&] { return constant(rank.context, shape, DType::kFloat64, *values); };
   if (rank.context.runtime() == nullptr) return make();
-  Array& kept = rank.context.state<KeptCellWeights>().known[values];
+  constexpr std::size_t kMost = 8;  // boxes: those of training, and of validation in another batch
+  auto& known = rank.context.state<KeptCellWeights>().known;
+  if (!known.contains(values) && known.size() >= kMost) known.clear();
+  Array& kept = known[values];
   if (!kept.defined()) kept = make();
   return kept;
 }

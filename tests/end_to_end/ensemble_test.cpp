@@ -177,9 +177,9 @@ TEST_F(Ensemble, ForecastsGoOnWithTheirOwnNoise) {
                       from = "--start 2021-02-01 2021-02-02 ";
     const std::vector<double> whole =
         predict(mesh.ranks, "whole.nc", from + "--members 2 --steps 4" + here).values("t2m");
-    predict(mesh.ranks, "begun.nc", from + "--members 2 --steps 3" + here);
+    predict(mesh.ranks, "part.nc", from + "--members 2 --steps 3" + here);
     const std::vector<double> rest =
-        predict(mesh.ranks, "rest.nc", "--continue " + (folder() / "begun.nc") + here).values("t2m");
+        predict(mesh.ranks, "rest.nc", "--continue " + (folder() / "part.nc") + here).values("t2m");
     ASSERT_EQ(whole.size(), 2 * 4 * 2 * kPoints);
     ASSERT_EQ(rest.size(), 2 * 2 * kPoints);
     for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -188,7 +188,7 @@ TEST_F(Ensemble, ForecastsGoOnWithTheirOwnNoise) {
     }
   }
   const Outcome other = run(1, "predict " + of_run() + "--set seed=5 --overwrite --output " +
-                                   (folder() / "rest.nc") + " --continue " + (folder() / "begun.nc"));
+                                   (folder() / "rest.nc") + " --continue " + (folder() / "part.nc"));
   EXPECT_EQ(other.exit_code, 4);
   EXPECT_NE(other.err.find("another seed"), std::string::npos) << other.err;
 }

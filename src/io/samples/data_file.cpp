@@ -210,10 +210,14 @@ void DataFile::find_cells(const FileVariable& variable, FieldAxes& axes) const {
   if (axes.latitude >= 0 || axes.longitude >= 0) return;
   const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable, 1);
   const FileVariable* longitudes = place_variable(AxisKind::kLongitude, variable, 1);
-  if (latitudes == nullptr || longitudes == nullptr || latitudes->dimensions != longitudes->dimensions)
-    return;
-  const auto found = std::ranges::find(variable.dimensions, latitudes->dimensions[0]);
-  const auto d = static_cast<int>(found - variable.dimensions.begin());
+  int d = -1;
+  if (latitudes != nullptr && longitudes != nullptr && latitudes->dimensions == longitudes->dimensions) {
+    const auto found = std::ranges::find(variable.dimensions, latitudes->dimensions[0]);
+    d = static_cast<int>(found - variable.dimensions.begin());
+  } else {
+    d = named_cells(variable);
+  }
+  if (d < 0) return;
   // The places of what moves stand along its times.
   for (const int other : {axes.time, axes.level, axes.version, axes.channel, axes.member})
     if (other == d) return;

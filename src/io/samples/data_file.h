@@ -9,6 +9,7 @@
 #include "files/variable_file.h"
 #include "samples/channel_layout.h"
 #include "samples/field.h"
+#include "samples/listed_grids.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline samples {
@@ -84,6 +85,10 @@ class DataFile {
   /// [rows, columns] or [time, rows, columns], or those of a list of points, [cells]. @throws DataError  when
   /// they are not in degrees, or those of a list in radians.
   std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
+  /// Of a list of points whose places are those of a grid that the file names, not of variables: HEALPix by
+  /// its grid mapping (`healpix_nside`, `healpix_order`), and reduced Gaussian grids as CDO writes them
+  /// (`reduced_points` beside `lat`). Nothing elsewhere. @throws DataError
+  std::optional<ListedPlaces> named_places(const FileVariable& variable);
   /// The variable of this name, also in a group, else the channel, else the one field with it as
   /// standard_name, else the variable with another usual name of it; nothing when there is none. @throws
   /// DataError  when several have the standard_name.
@@ -138,6 +143,9 @@ class DataFile {
   const FileVariable& coordinate(const std::string& dimension) const;
   void find_projection(const FileVariable& variable, FieldAxes& axes) const;
   void find_cells(const FileVariable& variable, FieldAxes& axes) const;
+  std::int64_t healpix_sides(const FileVariable& variable) const;
+  const FileVariable* reduced_points() const;
+  int named_cells(const FileVariable& variable) const;
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable* valid_times_along(const std::string& dimension) const;

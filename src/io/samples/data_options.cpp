@@ -249,8 +249,8 @@ void declare_windows(Keys<DataOptions>& keys) {
       .doc(
           "Hours from time 0 to the target, and from each target of a rollout to the next; or \"5 min\". 0: "
           "the "
-          "targets, "
-          "data.diagnostic, are of the same time, and data.variables are inputs only, as for downscaling.");
+          "targets, data.diagnostic, are of the same time, and data.variables are inputs only, as for "
+          "downscaling.");
   keys.choice("predict", &DataOptions::predict,
               {{"increment", Predict::kIncrement,
                 "The change from time 0 to the target, scaled by its own standard deviation; of denoise what "

@@ -327,8 +327,6 @@ class FileSet {
 
   /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
   using SampledPlaces = std::array<std::vector<double>, 2>;
-  /// The variables of latitudes and of longitudes of points.
-  using PlaceVariables = std::pair<const FileVariable*, const FileVariable*>;
 
   const Series& series(const Field& field) const;
   DataFile& use(int file);
@@ -384,9 +382,9 @@ class FileSet {
   void place_scattered(Part& part, Regrid method);
   void share(Part& part, Regrid method, std::vector<double> known_by,
              const std::function<std::shared_ptr<const SourcePoints>()>& make);
-  std::shared_ptr<const SourcePoints> find_points(const Part& part, const PlaceVariables& places,
-                                                  Regrid method);
-  std::vector<double> sample_points(const Part& part, const PlaceVariables& places);
+  std::shared_ptr<const SourcePoints> find_points(const Part& part, Regrid method);
+  std::vector<double> sample_points(const Part& part);
+  ListedPlaces places_of(const Part& part, const Box& plane);
   std::vector<double> degrees_of(const Part& part, const FileVariable& degrees, const Box& plane);
   TargetPoints targets_of(const Box& box, Regrid method);
   TargetPoints sampled_targets(Regrid method);

@@ -97,8 +97,10 @@ void FileSet::place_on_grid(Part& part, Regrid method) {
   const bool listed = axes.cells >= 0;
   AxesKey key{part.file, dimension(*part.variable, listed ? axes.cells : axes.latitude),
               listed ? "" : dimension(*part.variable, axes.longitude), "", method};
-  if (method != Regrid::kNone && (listed || axes.projected))
-    std::get<3>(key) = use(part.file).places(*part.variable).first->name;
+  if (method != Regrid::kNone && (listed || axes.projected)) {
+    const FileVariable* const latitudes = use(part.file).places(*part.variable).first;
+    if (latitudes != nullptr) std::get<3>(key) = latitudes->name;
+  }
   Axes& known = axis_maps_[key];
   if (!known.rows && !known.source) {
     place(part, method);

@@ -97,9 +97,8 @@ bool FileSet::has_lists() {
 
 /// For a field on a list of points.
 RegridOptions FileSet::regrid_of(const Part& part) {
-  const PlaceVariables places = use(part.file).places(*part.variable);
-  const Box plane = Box::whole(part.axes.plane_of(part.variable->shape));
-  return grid_for(degrees_of(part, *places.first, plane), degrees_of(part, *places.second, plane));
+  ListedPlaces places = places_of(part, Box::whole(part.axes.plane_of(part.variable->shape)));
+  return grid_for(std::move(places.latitudes), std::move(places.longitudes));
 }
 
 std::optional<RegridOptions> FileSet::regrid_of_list() {
@@ -196,35 +195,24 @@ void FileSet::place_scattered(Part& part, Regrid method) {
                            " is brought to a projection, to which data.regrid has \"linear\", \"nearest\" "
                            "and \"inverse_distance\""));
   }
-  const PlaceVariables places = use(part.file).places(*part.variable);
-  share(part, method, sample_points(part, places), [&] { return find_points(part, places, method); });
+  share(part, method, sample_points(part), [&] { return find_points(part, method); });
 }
 
-std::vector<double> FileSet::sample_points(const Part& part, const PlaceVariables& places) {
+std::vector<double> FileSet::sample_points(const Part& part) {
   const Shape plane = part.axes.plane_of(part.variable->shape);
   std::vector<double> known_by = {static_cast<double>(plane[0]), static_cast<double>(plane[1])};
-  for (const FileVariable* const degrees : {places.first, places.second}) {
-    for (const Box& sample : samples_of(plane)) {
-      const std::vector<double> found = degrees_of(part, *degrees, sample);
-      known_by.insert(known_by.end(), found.begin(), found.end());
-    }
+  for (const Box& sample : samples_of(plane)) {
+    const ListedPlaces places = places_of(part, sample);
+    known_by.insert(known_by.end(), places.latitudes.begin(), places.latitudes.end());
+    known_by.insert(known_by.end(), places.longitudes.begin(), places.longitudes.end());
   }
   return known_by;
 }
 
-std::shared_ptr<const SourcePoints> FileSet::find_points(const Part& part, const PlaceVariables& places,
-                                                         Regrid method) {
+std::shared_ptr<const SourcePoints> FileSet::find_points(const Part& part, Regrid method) {
   const bool listed = part.axes.cells >= 0;
   const Box plane = Box::whole(part.axes.plane_of(part.variable->shape));
-  std::vector<double> latitudes = degrees_of(part, *places.first, plane),
-                      longitudes = degrees_of(part, *places.second, plane);
-  const auto beyond = std::ranges::find_if(latitudes, [](double value) { return std::abs(value) > 90.01; });
-  if (beyond != latitudes.end()) {
-    throw DataError(concat(places.first->name, " in ", use(part.file).file().path(), " holds the latitude ",
-                           *beyond, "° with its unit \"",
-                           printable(places.first->text("units").substr(0, 60)),
-                           "\"; write the unit that its values have"));
-  }
+  auto [latitudes, longitudes] = places_of(part, plane);
   const bool in_rows = listed && method != Regrid::kInverseDistance;
   if (auto rows = in_rows ? RowPoints::find(latitudes, longitudes) : nullptr) return rows;
   if (method != Regrid::kNearest && method != Regrid::kInverseDistance) {
@@ -237,7 +225,28 @@ std::shared_ptr<const SourcePoints> FileSet::find_points(const Part& part, const
                                                  listed ? 0 : plane.extent[1]);
 }
 
-/// Latitudes or longitudes at rows and columns of a file.
+/// Latitudes and longitudes at rows and columns of a file.
+ListedPlaces FileSet::places_of(const Part& part, const Box& plane) {
+  Pin pin(*this, part.file);
+  DataFile& file = pin.file();
+  const auto [latitudes, longitudes] = file.places(*part.variable);
+  if (std::optional<ListedPlaces> named =
+          part.axes.cells >= 0 ? file.named_places(*part.variable) : std::nullopt) {
+    for (std::vector<double>* const degrees : {&named->latitudes, &named->longitudes}) {
+      const auto first = degrees->begin() + plane.begin[1];
+      *degrees = std::vector<double>(first, first + plane.extent[1]);
+    }
+    return std::move(*named);
+  }
+  ListedPlaces places{degrees_of(part, *latitudes, plane), degrees_of(part, *longitudes, plane)};
+  const auto beyond =
+      std::ranges::find_if(places.latitudes, [](double value) { return std::abs(value) > 90.01; });
+  if (beyond == places.latitudes.end()) return places;
+  throw DataError(concat(latitudes->name, " in ", file.file().path(), " holds the latitude ", *beyond,
+                         "° with its unit \"", printable(latitudes->text("units").substr(0, 60)),
+                         "\"; write the unit that its values have"));
+}
+
 std::vector<double> FileSet::degrees_of(const Part& part, const FileVariable& degrees, const Box& plane) {
   Box slab{Shape::filled(degrees.shape.rank(), 0), Shape::filled(degrees.shape.rank(), 1)};
   const int last = degrees.shape.rank() - 1;

@@ -12,11 +12,10 @@ namespace {
 
 /// "120 days", "6 h".
 std::string duration(Time seconds) {
-  const bool days = seconds >= 2 * kDay || seconds % kDay == 0;
+  if (seconds < 2 * kDay && seconds % kDay != 0) return duration_text(seconds);
   char number[32];
-  std::snprintf(number, sizeof number, "%.4g",
-                static_cast<double>(seconds) / static_cast<double>(days ? kDay : kHour));
-  return concat(number, days ? seconds == kDay ? " day" : " days" : " h");
+  std::snprintf(number, sizeof number, "%.4g", static_cast<double>(seconds) / static_cast<double>(kDay));
+  return concat(number, seconds == kDay ? " day" : " days");
 }
 
 }  // namespace

@@ -595,6 +595,113 @@ TEST(Regrid, RowsAndColumnsAreBroughtByInverseDistance) {
       "to the poles");
 }
 
+/// By healpy 1.20, pix2ang.
+TEST(ListedGrids, PixelsOfHealpixAreWhereHealpyHasThem) {
+  struct {
+    std::int64_t sides;
+    bool nested;
+    std::size_t pixel;
+    double latitude, longitude;
+  } const cases[] = {
+      {1, false, 6, 0.0000000000, 180.0000000000},       {1, true, 9, -41.8103148958, 135.0000000000},
+      {4, false, 0, 78.2841476051, 45.0000000000},       {4, false, 7, 66.4435356909, 157.5000000000},
+      {4, false, 23, 54.3409123039, 345.0000000000},     {4, false, 24, 41.8103148958, 11.2500000000},
+      {4, false, 40, 30.0000000000, 0.0000000000},       {4, false, 71, 19.4712206345, 348.7500000000},
+      {4, false, 88, 0.0000000000, 11.2500000000},       {4, false, 119, -9.5940682269, 337.5000000000},
+      {4, false, 120, -19.4712206345, 11.2500000000},    {4, false, 167, -41.8103148958, 348.7500000000},
+      {4, false, 168, -54.3409123039, 15.0000000000},    {4, false, 191, -78.2841476051, 315.0000000000},
+      {4, true, 0, 9.5940682269, 45.0000000000},         {4, true, 7, 54.3409123039, 75.0000000000},
+      {4, true, 23, 54.3409123039, 165.0000000000},      {4, true, 40, 30.0000000000, 202.5000000000},
+      {4, true, 71, 9.5940682269, 22.5000000000},        {4, true, 72, -9.5940682269, 337.5000000000},
+      {4, true, 119, 9.5940682269, 292.5000000000},      {4, true, 168, -54.3409123039, 195.0000000000},
+      {4, true, 191, -9.5940682269, 315.0000000000},     {64, false, 8063, 42.6098069776, 359.2857142857},
+      {64, false, 20000, 10.8069228749, 225.7031250000}, {64, false, 49151, -89.2690292916, 315.0000000000},
+      {64, true, 5, 2.3880154633, 47.1093750000},        {64, true, 8063, 83.4176890859, 175.0000000000},
+      {64, true, 8064, 73.1268819145, 119.3478260870},   {64, true, 20000, 12.6356250930, 345.9375000000},
+  };
+  for (const auto& [sides, nested, pixel, latitude, longitude] : cases) {
+    const ListedPlaces places = healpix_places(sides, nested);
+    ASSERT_EQ(std::ssize(places.latitudes), 12 * sides * sides);
+    EXPECT_NEAR(places.latitudes[pixel], latitude, 1e-8) << sides << nested << pixel;
+    EXPECT_NEAR(places.longitudes[pixel], longitude, 1e-8) << sides << nested << pixel;
+  }
+}
+
+/// The grid mapping alone says where points are.
+TEST(Regrid, HealpixIsKnownByItsMapping) {
+  const Rows grid = healpix(8);
+  const Numbers values = random_values(grid.latitudes().size(), 0.1, 9);
+  const auto write_pixels = [&](const std::string& path, const std::string& order, const Numbers& pixels,
+                                double sides) {
+    testing::NetcdfWriter file(path);
+    const int time = add_axis(file, "time", {0}, "hours since 2020-01-01"),
+              cell = file.dimension("cell", pixels.size());
+    const int crs = file.variable("crs", NC_INT, {}), field = file.variable("sst", NC_DOUBLE, {time, cell});
+    file.text(crs, "grid_mapping_name", "healpix");
+    file.text(crs, "healpix_order", order);
+    file.number(crs, "healpix_nside", NC_INT, sides);
+    file.text(field, "grid_mapping", "crs");
+    file.end();
+    file.put(field, pixels);
+  };
+  const testing::TemporaryFolder folder;
+  const std::string ring = folder.path() + "/ring.nc", nested = folder.path() + "/nested.nc";
+  write_pixels(ring, "ring", values, 8);
+  FileSet files({ring}, {.regrid = {Regrid::kLinear, {}, {90, -90, 5}, {0, 355, 5}}});
+  files.select(kSst, true);
+  expect_near(read_all(files, kSst),
+              expected(grid, values, targets(range(90, -5, 37), range(0, 5, 72)), Regrid::kLinear), "ring");
+  expect_pieces(files, kSst, read_all(files, kSst));
+  write_pixels(nested, "nested", values, 8);
+  FileSet in_faces({nested}, {.regrid = {Regrid::kInverseDistance, {}, {82.7, -81.3, 4}, {1.3, 351.3, 5}}});
+  in_faces.select(kSst, true);
+  const ListedPlaces places = healpix_places(8, true);
+  expect_near(read_all(in_faces, kSst),
+              expected_of_scattered(places.latitudes, places.longitudes, values,
+                                    targets(range(82.7, -4, 42), range(1.3, 5, 71)), Regrid::kInverseDistance),
+              "nested");
+  const std::string unknown = folder.path() + "/unknown.nc";
+  write_pixels(unknown, "peano", values, 8);
+  FileSet other({unknown}, {.regrid = {Regrid::kNearest, {}, {83, -81, 4}, {1, 351, 5}}});
+  const std::string refused = message_of<DataError>([&] { other.select(kSst, true); });
+  EXPECT_NE(refused.find("healpix_order must be \"ring\" or \"nested\""), std::string::npos) << refused;
+}
+
+/// As CDO writes them: `reduced_points` beside `lat`.
+TEST(Regrid, ReducedRowsOfCdoAreAList) {
+  const Rows grid = octahedral(8, false);
+  const Numbers values = random_values(grid.latitudes().size(), 0.1, 9);
+  const testing::TemporaryFolder folder;
+  const auto write_rows = [&](double first_row) {
+    const std::string path = concat(folder.path(), "/rgrid", first_row, ".nc");
+    testing::NetcdfWriter file(path);
+    const int time = add_axis(file, "time", {0}, "hours since 2020-01-01");
+    Numbers latitudes, counts;
+    for (const Rows::Row& row : grid.rows) {
+      latitudes.push_back(row.latitude);
+      counts.push_back(static_cast<double>(row.longitudes.size()));
+    }
+    counts[0] = first_row;
+    add_axis(file, "lat", latitudes, "degrees_north");
+    const int rows = file.dimension("reduced_points", counts.size()),
+              cell = file.dimension("rgrid", values.size());
+    const int points = file.variable("reduced_points", NC_INT, {rows}),
+              field = file.variable("sst", NC_DOUBLE, {time, cell});
+    file.end();
+    file.put(points, counts);
+    file.put(field, values);
+    return path;
+  };
+  FileSet files({write_rows(20)}, {.regrid = {Regrid::kConservative, {}, {90, -90, 10}, {0, 350, 10}}});
+  files.select(kSst, true);
+  expect_near(read_all(files, kSst),
+              expected(grid, values, targets(range(90, -10, 19), range(0, 10, 36)), Regrid::kConservative),
+              "reduced");
+  FileSet wrong({write_rows(21)}, {.regrid = {Regrid::kConservative, {}, {90, -90, 10}, {0, 350, 10}}});
+  const std::string refused = message_of<DataError>([&] { wrong.select(kSst, true); });
+  EXPECT_NE(refused.find("the rows of reduced_points of "), std::string::npos) << refused;
+}
+
 TEST(Regrid, ListsAndProjectionsThatCannotBeBroughtSayWhatCan) {
   const testing::TemporaryFolder folder;
   const Rows grid = octahedral(4, false), part = area();
