@@ -16,10 +16,12 @@
 #include "predict/first_not_finite.h"
 #include "predict/forecast_choice.h"
 #include "predict/forecast_file.h"
+#include "predict/forecast_stop.h"
 #include "predict/kept_states.h"
 #include "predict/packed_piece.h"
 #include "predict/physical.h"
 #include "predict/rate.h"
+#include "predict/start_digest.h"
 #include "predict/step_means.h"
 #include "samples/prescribed_remarks.h"
 #include "train/ensemble.h"
@@ -32,16 +34,6 @@ namespace {
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
-
-/// How far forecasts came.
-struct ForecastsMade {
-  std::int64_t starts = 0, leads = 0;    ///< in the file
-  int step = 0;                          ///< the last one of the last of them
-  bool stopped = false, partly = false;  ///< partly: so that the last of them are not whole
-  bool kept = false;                     ///< their state, too
-  std::int64_t steps = 0;                ///< of all forecasts together
-  std::int64_t bytes = 0;
-};
 
 class ForecastRun {
  public:
@@ -62,7 +54,7 @@ class ForecastRun {
   ForecastsMade run(Log& log);
   const WrittenLeads& leads() const { return leads_; }
   Dataset& data() { return data_; }
-  const std::vector<Time>& start_times() const { return starts_; }
+  std::vector<std::string> start_texts() const;
   /// A sentence of values that are not finite where the input is not missing, or "". Collective.
   std::string not_finite();
   /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
@@ -84,6 +76,7 @@ class ForecastRun {
   Batch read(std::int64_t batch, int lead);
   RolloutState state_before(std::int64_t batch);
   bool should_stop();
+  void know_start(std::int64_t number, const Batch& batch);
   int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
   Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch);
   std::vector<float> values_of(const Array& states, const PackedPiece<float>& piece, std::int64_t member,
@@ -108,6 +101,8 @@ class ForecastRun {
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
   std::optional<KeptStates> states_;  // where they are kept
+  std::vector<double> digests_;       // start_digests() of the batch in work
+  std::vector<int> ran_;              // of each batch, the last step that the model made
   // On the rank that writes.
   std::unique_ptr<OutputFile> output_, restart_output_;
   std::unique_ptr<ForecastFile> file_;
@@ -170,6 +165,8 @@ void ForecastRun::open(const TrainedModel& model) {
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
   if (states_) states_->open(starts_, restart_output_->temporary());
+  if (options_.keep_state == KeepState::kAlways && !states_->failure().empty())
+    throw DataError(states_->failure());
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
@@ -284,16 +281,42 @@ bool ForecastRun::should_stop() {
   return run_.world().all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
 }
 
+/// Keeps by what the states at the start are known again; forecasts that go on must have begun with these.
+void ForecastRun::know_start(std::int64_t number, const Batch& batch) {
+  if (!states_ && options_.restart_from == nullptr) return;
+  std::vector<bool> prognostic;
+  for (const Channel& target : data_.channels().targets)
+    prognostic.push_back(target.role == Role::kPrognostic);
+  const Box box = rank_.box(placed_.sample_layout(samples_of(number)));
+  std::vector<double> values;
+  if (!box.empty()) values = download_values(rank_.context, batch.origin);
+  digests_ = start_digests(run_.world(), samples_of(number), box, values, prognostic);
+  if (options_.restart_from == nullptr) return;
+  together(run_.world(), [&] {
+    const std::span<const Time> starts = starts_in(number);
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (options_.restart_from->digest_of(starts[i]) == digests_[i]) continue;
+      throw CheckpointError(
+          concat("the forecasts of ", options_.restart_from->path(), " cannot go on: that from ",
+                 data_.files().text_of(starts[i]),
+                 " began with another state than the data hold; give the data that it began "
+                 "with"));
+    }
+  });
+}
+
 /// @return  the last step that was made; of means that of the last whole one
 int ForecastRun::run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar) {
   const int steps = leads_.last - leads_.first;
   std::optional<RolloutState> kept;
-  int made = leads_.first;
+  int made = leads_.first, ran = leads_.first;
   const auto use = [&](int lead, const ShardedTensor& prediction, const Batch& batch,
                        const RolloutState& state) {
     const int step = lead + 1;
+    if (ran == leads_.first) know_start(number, batch);
     put(number, step, prediction, batch);
     bar.update(number * steps + step - leads_.first, batches() * steps);
+    ran = step;
     const bool last = step == leads_.last, stops = !last && should_stop();
     if (leads_.means ? leads_.lead_of(step).has_value() : last || stops) {
       made = step;
@@ -302,7 +325,10 @@ int ForecastRun::run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar&
     return !stops;
   };
   rollouts.run_next(samples_of(number), state_before(number), use);
-  if (kept) states_->keep(*kept, number * placed_.samples(), samples_of(number), made, writer_.get());
+  ran_.push_back(ran);
+  if (kept) {
+    states_->keep(*kept, number * placed_.samples(), samples_of(number), made, digests_, writer_.get());
+  }
   return made;
 }
 
@@ -319,32 +345,47 @@ ForecastsMade ForecastRun::run(Log& log) {
       const std::int64_t leads = WrittenLeads{leads_.first, made.step, leads_.every, leads_.means}.count();
       made.stopped = made.step < leads_.last;
       made.steps += samples_of(i) * (made.step - leads_.first);
-      made.partly = made.stopped && leads > 0;
+      if (!made.stopped) made.whole += samples_of(i);
       if (leads > 0) made.starts += samples_of(i);
       made.leads = std::max(made.leads, leads);
       if (!made.stopped && i + 1 < batches()) made.stopped = should_stop();
     }
   }
-  made.kept = states_ && made.starts > 0 && states_->count() >= made.starts;
+  if (states_) made.states = states_->count();
   together(run_.world(), [&] { close(made); });
   return made;
 }
 
-/// Both files get their names, or neither.
+/// The forecasts get their name first: what befalls their state is no loss of theirs. A state that is beside
+/// them at any time is their own.
 void ForecastRun::close(ForecastsMade& made) {
   if (!writer_) return;
   writer_->finish();
   if (made.starts == 0) return;
-  if (made.stopped) {
-    file_->add_comment(concat("predict was stopped early, behind step ", made.step, " of ", leads_.last));
-  }
+  if (made.stopped) file_->add_comment(stop_comment(made, leads_, start_texts()));
   file_->close(made.starts, made.leads);
-  if (made.kept) states_->close();
-  commit_together({output_.get(), made.kept ? restart_output_.get() : nullptr});
-  std::error_code ignored;
-  made.bytes = static_cast<std::int64_t>(std::filesystem::file_size(options_.output, ignored));
-  // That of forecasts which were replaced.
-  if (!made.kept && options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
+  made.bytes = output_->commit([&] {
+    std::error_code ignored;
+    if (options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
+  });
+  if (!states_ || made.states < made.starts) return;
+  states_->close();
+  made.state_failure = states_->failure();
+  if (!made.state_failure.empty()) return;
+  try {
+    restart_output_->commit();
+    made.kept = true;
+  } catch (const DataError& error) {
+    made.state_failure = error.what();
+  }
+}
+
+/// As --start takes them.
+std::vector<std::string> ForecastRun::start_texts() const {
+  std::vector<std::string> texts;
+  const FileSet& files = data_.files();
+  for (const Time start : starts_) texts.push_back(files.text_of(start) + (files.of_months() ? "-01" : ""));
+  return texts;
 }
 
 std::vector<std::string> ForecastRun::gaps() const {
@@ -354,9 +395,18 @@ std::vector<std::string> ForecastRun::gaps() const {
   return gap_remarks(data_, used);
 }
 
-/// Of those that go on without what was given in the steps before.
+/// Of those that go on without what was given in the steps before. Where they were stopped, ranks have read
+/// ahead as far as each came, and the last step's time was given to none.
 std::vector<std::string> ForecastRun::blanks() {
-  return blank_remarks(data_, times_of_forecasts(data_, starts_, leads_.last, leads_.first), run_.world());
+  std::vector<Time> given;
+  for (std::size_t batch = 0; batch < ran_.size(); ++batch) {
+    const std::span<const Time> starts = starts_in(static_cast<std::int64_t>(batch));
+    const int last = ran_[batch] < leads_.last ? ran_[batch] - 1 : leads_.last;
+    const std::vector<Time> times =
+        times_of_forecasts(data_, {starts.begin(), starts.end()}, last, leads_.first);
+    given.insert(given.end(), times.begin(), times.end());
+  }
+  return blank_remarks(data_, std::move(given), run_.world());
 }
 
 std::string ForecastRun::not_finite() {
@@ -369,26 +419,6 @@ std::string ForecastRun::not_finite() {
                 lead_text(found->step * data_.options().lead_time, files.of_months()), " (step ", found->step,
                 ") from the start ", files.text_of(start), ", and ",
                 leads_.means ? "do not count in the means in " : "stand as missing in ", options_.output);
-}
-
-/// What is said of forecasts that were stopped.
-std::string stopped_sentence(ForecastRun& run, const ForecastsMade& made, const ForecastOptions& options) {
-  const WrittenLeads& leads = run.leads();
-  std::string sentence = concat("stopped early behind step ", made.step, " of ", leads.last, ": ");
-  if (made.starts == 0)
-    return concat(sentence, "no lead of ", options.output, " was whole by then, and there is no such file");
-  sentence += concat(options.output, " holds ", counted(made.starts, "forecast"), " of ", run.starts());
-  const auto text = [&](std::int64_t start) {
-    return run.data().files().text_of(run.start_times()[static_cast<std::size_t>(start)]);
-  };
-  if (made.partly && made.kept) {
-    sentence += concat("; --continue ", options.output, " --steps ", leads.last - made.step,
-                       " makes the rest of those that start at ", text(made.starts - 1));
-  } else if (made.partly) {
-    sentence += ", of which the last are not whole and no state was kept to go on from";
-  }
-  if (made.starts < run.starts()) sentence += concat("; those from ", text(made.starts), " on are not in it");
-  return sentence;
 }
 
 }  // namespace
@@ -410,6 +440,10 @@ void require_netcdf_name(const std::string& output) {
                                                                                   {".grb2", "GRIB file"},
                                                                                   {".nii", "NIfTI file"},
                                                                                   {".nii.gz", "NIfTI file"}}};
+  if (restart_path(output) == output) {
+    throw ConfigError(concat("command line: --output ", output,
+                             " is named like the state that is kept beside forecasts; end the name in .nc"));
+  }
   for (const auto& [ending, format] : kOthers) {
     if (!output.ends_with(ending)) continue;
     throw ConfigError(concat("command line: --output ", output, " is named like a ", format,
@@ -430,7 +464,11 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   const double seconds = now() - before;
   for (const std::string& remark : run.blanks()) log.warn(remark);
   if (const std::string sentence = run.not_finite(); !sentence.empty()) log.warn(sentence);
-  if (made.stopped) log.info(stopped_sentence(run, made, options));
+  if (made.stopped) {
+    std::error_code ignored;
+    log.info(stop_sentence(made, leads, run.start_texts(), options.output,
+                           std::filesystem::exists(options.output, ignored)));
+  }
   if (made.starts == 0) return made.stopped;
   const std::string each =
       concat(" of ", counted(leads.last - leads.first, "step"), leads.first > 0 ? " more" : "");
@@ -438,6 +476,17 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
                   run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", options.output,
                   " (", human_bytes(made.bytes), ") in ", human_seconds(seconds), ": ",
                   per_second(made.steps, "steps", seconds)));
+  const std::string lost =
+      made.state_failure.empty()
+          ? ""
+          : concat(options.output, " is written, but not the state to go on from: ", made.state_failure);
+  if (options.keep_state == KeepState::kAlways) {
+    together(model.run().world(), [&] {
+      if (!lost.empty()) throw DataError(lost);
+    });
+  } else if (!lost.empty()) {
+    log.warn(lost);
+  }
   return made.stopped;
 }
 

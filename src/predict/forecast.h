@@ -20,7 +20,8 @@ enum class KeepState : std::uint8_t {
 /// "auto", "always" or "never". @throws ConfigError
 KeepState parse_keep_state(const std::string& text);
 
-/// @throws ConfigError  for a name whose ending promises a format that forecasts are not written in.
+/// @throws ConfigError  for a name whose ending promises a format that forecasts are not written in, or that
+/// is one of restart_path().
 void require_netcdf_name(const std::string& output);
 
 /// Which forecasts are written, and where.
@@ -50,7 +51,8 @@ struct ForecastOptions {
 /// @return  whether it was stopped early: the file then holds the leads that were made of the first batch of
 /// starts, or whole forecasts of the batches before the one in work, and what was made of that one.
 /// @throws ConfigError  for dates, variables and levels that are none, an output that exists, and steps of
-/// which none would be written; CheckpointError  for forecasts of another model to go on from; DataError
+/// which none would be written; CheckpointError  for forecasts of another model, or of other data, to go on
+/// from; DataError  also where KeepState::kAlways could not be done, when the forecasts are written
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log);
 
 }  // namespace jigsaw::inline predict

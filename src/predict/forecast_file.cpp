@@ -140,9 +140,9 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Cal
       const Time end = start + leads.step_of(lead) * step, begin = end - leads.every * step;
       times.valid.push_back(middle(end));
       if (!contents.means) continue;
-      // The month behind the one before the first, and the one behind the last.
+      // From the beginning of the first to that of the month behind the last, however many a step has.
       times.bounds.push_back(written(months_ ? begin_of_month(begin + step, calendar) : begin));
-      times.bounds.push_back(written(months_ ? begin_of_month(end + step, calendar) : end));
+      times.bounds.push_back(written(months_ ? begin_of_month(end + kMonth, calendar) : end));
     }
   }
   const LeadUnit of_leads = lead_unit(step, months_);

@@ -1,7 +1,11 @@
 #include "predict/kept_states.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "array/host_view.h"
 #include "array/transfer.h"
+#include "base/error.h"
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
 
@@ -27,12 +31,26 @@ Layout layout_of(const PlacedModel& placed, RestartPart part, std::int64_t sampl
 KeptStates::KeptStates(PlacedModel& placed, Communicator& world, const RestartModel& model)
     : placed_(placed), world_(world), model_(model) {}
 
+/// What is left of a file that failed goes at once, for the disk may be full.
+void KeptStates::guarded(const std::function<void()>& work) {
+  if (!failure_.empty()) return;
+  try {
+    work();
+  } catch (const DataError& error) {
+    failure_ = error.what();
+    file_.reset();
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+}
+
 void KeptStates::open(const std::vector<Time>& starts, const std::string& path) {
-  file_ = std::make_unique<RestartWriter>(model_, starts, path);
+  path_ = path;
+  guarded([&] { file_ = std::make_unique<RestartWriter>(model_, starts, path); });
 }
 
 void KeptStates::keep(const RolloutState& state, std::int64_t first, std::int64_t samples, int step,
-                      BackgroundWriter* writer) {
+                      std::span<const double> digests, BackgroundWriter* writer) {
   const Rank& rank = placed_.rank();
   for (const auto& [part, channels] : model_.parts()) {
     const Layout layout = layout_of(placed_, part, samples);
@@ -46,14 +64,16 @@ void KeptStates::keep(const RolloutState& state, std::int64_t first, std::int64_
       const auto piece = std::make_shared<PackedPiece<double>>(
           from > 0 ? bring(rank, world_, layout, channels, own, from) : own);
       if (writer == nullptr || piece->count() == 0) continue;
-      writer->push([this, piece, first, part = part] { file_->write(part, first, *piece); });
+      writer->push(
+          [this, piece, first, part = part] { guarded([&] { file_->write(part, first, *piece); }); });
     }
   }
   steps_.insert(steps_.end(), static_cast<std::size_t>(samples), step);
+  digests_.insert(digests_.end(), digests.begin(), digests.end());
 }
 
 void KeptStates::close() {
-  file_->close(steps_);
+  guarded([&] { file_->close(steps_, digests_); });
 }
 
 RolloutState read_state(PlacedModel& placed, const RestartModel& model, const RestartFile& file,

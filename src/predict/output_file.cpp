@@ -54,9 +54,10 @@ void OutputFile::sync_name() const {
   sync_folder(fs::absolute(path_).parent_path().string());
 }
 
-std::int64_t OutputFile::commit() {
+std::int64_t OutputFile::commit(const std::function<void()>& before) {
   try {
     const std::int64_t bytes = sync();
+    if (before) before();
     rename();
     sync_name();
     return bytes;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ class OutputFile {
   const std::string& path() const { return path_; }
   const std::string& temporary() const { return temporary_; }
   /// What stands under the temporary name, closed, is whole: it goes to the disk and is renamed.
-  /// @return  its bytes.
-  std::int64_t commit();
+  /// @param before  done between these two, when it is on the disk. @return  its bytes.
+  std::int64_t commit(const std::function<void()>& before = {});
 
  private:
   friend void commit_together(std::vector<OutputFile*> files);

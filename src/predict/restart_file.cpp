@@ -15,10 +15,12 @@ namespace {
 
 constexpr const char* kRestartSuffix = ".restart";
 /// Of what the file holds: one that is read differently has another one.
-constexpr double kRestartVersion = 1;
+constexpr double kRestartVersion = 2;
 constexpr std::int64_t kRestartChunk = 256;
 /// Numbers of `model` before those of the channels that are carried over.
-constexpr std::size_t kRestartNumbers = 11;
+constexpr std::size_t kRestartNumbers = 22;
+/// Where the place of the grid and the member of the data stand among them.
+constexpr std::size_t kPlace = 11, kPlaceNumbers = 9, kMember = 20;
 
 const char* name_of(RestartPart part) {
   switch (part) {
@@ -39,7 +41,9 @@ void add_halves(std::vector<double>& numbers, std::uint64_t bits) {
 }
 
 /// What `model` holds: version, digest, seed, calendar, whether times are months, members, rows, columns,
-/// targets and whether there is a sum (as the sign of the targets), then the channels.
+/// targets and whether there is a sum (as the sign of the targets); the place of the grid (1 and its corners,
+/// or 0, the ends of rows and columns, and zeros); 1 and the member of the data, or two zeros; then the
+/// channels.
 std::vector<double> numbers_of(const RestartModel& model) {
   std::vector<double> numbers = {kRestartVersion};
   add_halves(numbers, model.digest.empty() ? 0 : std::stoull(model.digest, nullptr, 16));
@@ -50,9 +54,43 @@ std::vector<double> numbers_of(const RestartModel& model) {
   numbers.push_back(static_cast<double>(model.grid[0]));
   numbers.push_back(static_cast<double>(model.grid[1]));
   numbers.push_back(static_cast<double>(model.accumulates ? -model.targets : model.targets));
+  const GridOrder& place = model.place;
+  numbers.push_back(place.corners.empty() ? 0 : 1);
+  numbers.insert(numbers.end(), place.corners.begin(), place.corners.end());
+  if (place.corners.empty())
+    for (const auto& ends : {place.rows, place.columns})
+      numbers.insert(numbers.end(), ends.begin(), ends.end());
+  numbers.resize(kPlace + kPlaceNumbers);
+  numbers.push_back(model.member ? 1 : 0);
+  numbers.push_back(model.member.value_or(0));
   require(numbers.size() == kRestartNumbers, "the numbers of a model are not as many as they should be");
   numbers.insert(numbers.end(), model.carried.begin(), model.carried.end());
   return numbers;
+}
+
+/// What numbers_of() made of it.
+GridOrder place_in(const std::vector<double>& numbers) {
+  const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(kPlace);
+  if (*first != 0) return {{}, {}, {first + 1, first + static_cast<std::ptrdiff_t>(kPlaceNumbers)}};
+  return {{first[1], first[2]}, {first[3], first[4]}};
+}
+
+/// "rows from 90 to 0 and columns from 0 to 355".
+std::string text_of(const GridOrder& place) {
+  if (!place.corners.empty())
+    return concat("corners from ", place.corners[0], ", ", place.corners[1], " to ", place.corners[6], ", ",
+                  place.corners[7]);
+  return concat("rows from ", place.rows[0], " to ", place.rows[1], " and columns from ", place.columns[0],
+                " to ", place.columns[1]);
+}
+
+GridOrder place_of(const Grid& grid) {
+  if (!grid.corners.empty()) return {{}, {}, grid.corners};
+  const auto ends = [&](std::size_t axis) -> std::array<double, 2> {
+    const std::vector<double>& all = grid.axes.at(axis).coordinates;
+    return {all.front(), all.back()};
+  };
+  return {ends(0), ends(1)};
 }
 
 std::size_t extent_of_chunk(std::int64_t extent) {
@@ -70,6 +108,7 @@ RestartModel RestartModel::of(TrainedModel& model) {
   auto& data = dynamic_cast<Dataset&>(run.data());
   const Forecaster& forecaster = run.placed().forecaster();
   const Configuration& configuration = run.configuration();
+  const std::optional<CoordinateDescription>& member = data.files().member();
   const bool noisy = configuration.ensemble.noise_channels() > 0;
   return {model.digest(),
           noisy ? configuration.seed : 0,
@@ -79,7 +118,9 @@ RestartModel RestartModel::of(TrainedModel& model) {
           data.grid().shape(),
           forecaster.carried_inputs(),
           std::ssize(data.channels().targets),
-          forecaster.accumulates()};
+          forecaster.accumulates(),
+          place_of(data.grid()),
+          member ? std::optional(member->values.at(0)) : std::nullopt};
 }
 
 std::vector<std::pair<RestartPart, std::vector<int>>> RestartModel::parts() const {
@@ -105,10 +146,12 @@ RestartWriter::RestartWriter(const RestartModel& model, std::vector<Time> starts
             known_by = file_.add_dimension("known_by", numbers.size());
   time_variable_ = file_.add_variable("time", Type::kDouble, {time});
   steps_variable_ = file_.add_variable("steps", Type::kInt, {time});
-  for (const int variable : {time_variable_, steps_variable_})
+  digest_variable_ = file_.add_variable("start_digest", Type::kDouble, {time});
+  for (const int variable : {time_variable_, steps_variable_, digest_variable_})
     file_.add_chunks(variable, {extent_of_chunk(std::ssize(starts))}, 0);
   file_.add_text(time_variable_, "long_name", "start of the forecast, seconds since 1970-01-01");
   file_.add_text(steps_variable_, "long_name", "steps that were made");
+  file_.add_text(digest_variable_, "long_name", "number by which the state at the start is known again");
   const int model_variable = file_.add_variable("model", Type::kDouble, {known_by});
   file_.add_text(model_variable, "long_name", "numbers by which the model is known again");
   for (const auto& [part, channels] : model.parts()) {
@@ -141,10 +184,11 @@ void RestartWriter::write(RestartPart part, std::int64_t first, const PackedPiec
   }
 }
 
-void RestartWriter::close(const std::vector<int>& steps) {
+void RestartWriter::close(const std::vector<int>& steps, const std::vector<double>& digests) {
   const Box all{{0}, {std::ssize(steps)}};
   file_.write(time_variable_, all, std::span<const double>(starts_).first(steps.size()));
   file_.write(steps_variable_, all, std::span<const int>(steps));
+  file_.write(digest_variable_, all, std::span<const double>(digests));
   file_.close();
 }
 
@@ -160,14 +204,17 @@ RestartFile::RestartFile(const std::string& forecast) : path_(restart_path(forec
   const std::vector<double> times = file_->read_all(variable("time", 1)),
                             steps = file_->read_all(variable("steps", 1));
   model_ = file_->read_all(variable("model", 1));
-  members_ = variable("prediction", 5).shape[1];
-  const auto counts = [](double value) { return value >= 1 && value <= 1e9 && value == std::trunc(value); };
-  const bool sound = !times.empty() && times.size() == steps.size() && model_.size() >= kRestartNumbers &&
-                     std::ranges::all_of(steps, counts) && std::ranges::is_sorted(times) &&
-                     std::ranges::all_of(times, [](double time) { return std::abs(time) < 0x1p53; });
-  if (!sound || model_[0] != kRestartVersion)
+  if (model_.empty() || model_[0] != kRestartVersion)
     throw DataError(
         concat(path_, " does not hold states of forecasts as this version of predict keeps them"));
+  digests_ = file_->read_all(variable("start_digest", 1));
+  members_ = variable("prediction", 5).shape[1];
+  const auto counts = [](double value) { return value >= 1 && value <= 1e9 && value == std::trunc(value); };
+  const bool sound = !times.empty() && times.size() == steps.size() && times.size() == digests_.size() &&
+                     model_.size() >= kRestartNumbers && std::ranges::all_of(steps, counts) &&
+                     std::ranges::is_sorted(times) &&
+                     std::ranges::all_of(times, [](double time) { return std::abs(time) < 0x1p53; });
+  if (!sound) throw DataError(concat(path_, " does not hold states of forecasts as predict keeps them"));
   for (const double time : times) starts_.push_back(static_cast<Time>(time));
   for (const double count : steps) steps_.push_back(static_cast<int>(count));
 }
@@ -211,6 +258,14 @@ void RestartFile::require(const RestartModel& model) const {
   if (differs(8, 10)) {
     refuse(concat("they are on a grid of ", model_[8], " x ", model_[9], " points, and the data on one of ",
                   model.grid[0], " x ", model.grid[1]));
+  }
+  if (const GridOrder there = place_in(model_); !alike(there, model.place)) {
+    refuse(concat("they are on a grid with ", text_of(there), ", and the data on one with ",
+                  text_of(model.place), "; give the same data.region and data.regrid as theirs"));
+  }
+  if (model_[kMember] != 0 && here[kMember] != 0 && differs(kMember + 1, kMember + 2)) {
+    refuse(concat("they are of member ", model_[kMember + 1], " of the data's ensemble, not ",
+                  here[kMember + 1], "; give theirs by --set data.member=", model_[kMember + 1]));
   }
   if (differs(10, 11) || here.size() != model_.size() || differs(kRestartNumbers, here.size()))
     refuse("they are of another model than the configuration; use the configuration that made them");

@@ -10,6 +10,7 @@
 #include "predict/output_file.h"
 #include "predict/packed_piece.h"
 #include "predict/trained_model.h"
+#include "samples/axis_map.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline predict {
@@ -31,7 +32,9 @@ struct RestartModel {
   Shape grid;                ///< rows and columns
   std::vector<int> carried;  ///< Forecaster::carried_inputs()
   std::int64_t targets = 1;
-  bool accumulates = false;  ///< whether there is a sum
+  bool accumulates = false;           ///< whether there is a sum
+  GridOrder place = {};               ///< of the grid
+  std::optional<double> member = {};  ///< of the data, where they say which one it is
 
   /// Of a model on the rank that has its digest; elsewhere without it.
   static RestartModel of(TrainedModel& model);
@@ -41,7 +44,8 @@ struct RestartModel {
 
 /// A NetCDF-4 file of the states that forecasts ended in, from which predict --continue goes on: not in
 /// physical units, but as the model takes them, in float64, which holds every type that a tape computes in
-/// exactly. `time` are the starts, `steps` [time] how many steps were made; `input`, `prediction` and `sum`
+/// exactly. `time` are the starts, `steps` [time] how many steps were made, `start_digest` [time] numbers by
+/// which the states that they began with are known again (start_digests); `input`, `prediction` and `sum`
 /// [time, number, channel, row, column] the parts. `model` are numbers by which the model is known again. For
 /// one thread at a time. Every failure is a DataError that names the file.
 class RestartWriter {
@@ -50,14 +54,15 @@ class RestartWriter {
 
   /// A piece [samples · members, rows, columns, C] of one part, of the forecasts from starts[first] on.
   void write(RestartPart part, std::int64_t first, const PackedPiece<double>& piece);
-  /// Closes it; it has the first of its starts. @param steps  made of each of them.
-  void close(const std::vector<int>& steps);
+  /// Closes it; it has the first of its starts. @param steps  made of each of them. @param digests  of the
+  /// states that they began with.
+  void close(const std::vector<int>& steps, const std::vector<double>& digests);
 
  private:
   NetcdfOutput file_;
   std::int64_t members_;
   std::vector<double> starts_;
-  int time_variable_ = -1, steps_variable_ = -1;
+  int time_variable_ = -1, steps_variable_ = -1, digest_variable_ = -1;
   std::vector<std::pair<RestartPart, int>> variables_;
 };
 
@@ -74,6 +79,8 @@ class RestartFile {
   /// Its place in starts(), or nothing.
   std::optional<std::size_t> position_of(Time start) const;
   int steps_of(Time start) const { return steps_.at(position_of(start).value()); }
+  /// Of the state that a forecast began with.
+  double digest_of(Time start) const { return digests_.at(position_of(start).value()); }
   int most_steps() const;
   std::int64_t members() const { return members_; }
 
@@ -94,7 +101,7 @@ class RestartFile {
   std::unique_ptr<VariableFile> file_;
   std::vector<Time> starts_;
   std::vector<int> steps_;
-  std::vector<double> model_;
+  std::vector<double> digests_, model_;
   std::int64_t members_ = 1;
 };
 

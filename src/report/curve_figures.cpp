@@ -253,7 +253,8 @@ void add_table(const std::vector<RunRecord>& runs, Figures& figures) {
     if (run.valid.empty()) continue;
     add("first", run.valid.back().at("metrics"));
     if (run.valid.back().contains("leads")) {
-      for (const auto& [lead, metrics] : run.valid.back().at("leads").items()) add(lead + " h", metrics);
+      for (const auto& [lead, metrics] : run.valid.back().at("leads").items())
+        add(duration_text(from_hours(std::strtod(lead.c_str(), nullptr))), metrics);
     }
     if (rows.size() == 1) continue;
     body += concat("<details><summary>Numbers", runs.size() == 1 ? "" : " of " + escaped(run.name),

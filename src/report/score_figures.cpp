@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/svg.h"
+#include "samples/time_axis.h"
 
 namespace jigsaw::inline report {
 
@@ -111,7 +112,7 @@ std::optional<Plot> plot_of_ranks(const std::string& variable, const std::vector
   Plot plot = small_plot(variable, "rank", "share of the truth");
   plot.bars = plot.marks = true;
   for (std::size_t lead = 0; lead < histograms.size(); ++lead) {
-    Series series{concat(short_number(leads.at(lead)), " h"), {}, numbers_of(histograms.at(lead)), 0, false};
+    Series series{duration_text(from_hours(leads.at(lead))), {}, numbers_of(histograms.at(lead)), 0, false};
     if (!std::ranges::any_of(series.y, [](double share) { return std::isfinite(share); })) continue;
     for (std::size_t rank = 0; rank < series.y.size(); ++rank) series.x.push_back(static_cast<double>(rank));
     plot.mark = 1 / static_cast<double>(series.y.size());

@@ -239,18 +239,22 @@ void report_weights(const Tagged& loss, Dataset& data, DataReport& report) {
 
 /// Fields that are taken as constant and are not.
 void report_constants(Dataset& data, DataReport& report) {
-  for (const Field& field : fields_of(data.channels().inputs, Role::kStatic)) {
+  const auto report_change = [&](const char* key, const Field& field, const char* advice) {
     try {
       const std::optional<std::string> other = data.files().changes_in(field);
-      if (!other) continue;
-      report.warnings.push_back(concat("data.static: ", field.name(), " is another one at the end of ",
-                                       *other, " than in ", data.files().where(field),
-                                       ", whose first state is taken at all times; if it changes in time, "
-                                       "name it in data.forcing_variables or data.variables"));
+      if (!other) return;
+      report.warnings.push_back(concat(key, ": ", field.name(), " is another one at the end of ", *other,
+                                       " than in ", data.files().where(field),
+                                       ", whose first state is taken at all times", advice));
     } catch (const DataError&) {
       // A file that nothing is read of in training, perhaps.
     }
-  }
+  };
+  for (const Field& field : fields_of(data.channels().inputs, Role::kStatic))
+    report_change("data.static", field,
+                  "; if it changes in time, name it in data.forcing_variables or data.variables");
+  const std::string& area = data.options().cell_area;
+  if (!area.empty() && area != "auto") report_change("data.cell_area", {area, {}}, "");
 }
 
 /// Of inputs and targets each variable once.

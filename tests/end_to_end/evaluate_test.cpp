@@ -295,10 +295,9 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
         append(wanted, of_variable.at(region.key()).at(measure));
       const std::string name = variable + "_" + measure;
       check(name, {"region", "lead_time"}, wanted);
-      EXPECT_EQ(table.text(name, "units"),
-                measure == std::string("acc") || measure == std::string("scored")
-                    ? "1"
-                    : of_variable.at("units").get<std::string>());
+      EXPECT_EQ(table.text(name, "units"), measure == std::string("acc") || measure == std::string("scored")
+                                               ? "1"
+                                               : of_variable.at("units").get<std::string>());
     }
     for (const auto& [of, name] : {std::pair{"forecast", "_power"}, {"truth", "_power_truth"}}) {
       Json wanted = Json::array();

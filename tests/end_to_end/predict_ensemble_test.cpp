@@ -109,6 +109,25 @@ TEST(PredictEnsemble, WritesOneMemberAndScoresAll) {
       }
     }
   }
+  // From the state that a member's forecasts ended in that member alone goes on, from whatever file.
+  predict("begun.nc", " --set data.member=3 --restart always");
+  const auto go_on = [&](const std::string& more) {
+    return run(1, "predict " + of_run + "--overwrite --output " + (folder / "rest.nc") + " --continue " +
+                      (folder / "begun.nc") + " --set data.member=" + more);
+  };
+  outcome = go_on("3");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome = go_on("null --input " + (folder / "alone_3.nc"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::pair<std::string, std::string> others[] = {
+      {"7", "they are of member 3 of the data's ensemble, not 7"},
+      {"null --input " + (folder / "alone_7.nc"), "began with another state"}};
+  for (const auto& [more, says] : others) {
+    outcome = go_on(more);
+    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
   outcome = run(
       2, "evaluate " + of_run + "--json " + (folder / "scores.json") + " --set 'mesh={\"domain\":[1,2]}'");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;

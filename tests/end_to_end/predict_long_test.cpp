@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "end_to_end/trained_forecasts.h"
+#include "support/small_disk.h"
 
 namespace jigsaw::e2e {
 namespace predict_long_test {
@@ -195,12 +196,59 @@ TEST_F(PredictLong, SaysWhatCannotGoOn) {
   refused(predict(1, "no.nc", go_on + "--period valid"), 2, "--period");
   refused(predict(1, "no.nc", go_on + "--steps 1 --every 4"), 2, "leave nothing that could be written");
   refused(predict(1, "begun.nc", go_on + "--overwrite"), 2, "is read, and is not replaced");
+  ASSERT_EQ(run(1, "sample-data --seed 77 --output " + (folder() / "other")).exit_code, 0);
+  for (const MeshCase& mesh : {kMeshes[0], kMeshes[1]}) {
+    refused(predict(mesh.ranks, "no.nc", go_on + "--input " + (folder() / "other/*.nc") + on(mesh)), 4,
+            "that from 2021-02-02T00:00 began with another state");
+  }
   folder().write("torn.nc.restart", read(folder() / "begun.nc.restart").substr(0, 2000));
   refused(predict(1, "no.nc", "--continue " + (folder() / "torn.nc")), 3, "torn.nc.restart");
   EXPECT_FALSE(std::filesystem::exists(folder() / "no.nc"));
 }
 
+/// Of as many rows.
+TEST_F(PredictLong, GoesOnAtTheSamePlaceAlone) {
+  Json south = config();
+  south["data"]["region"] = {{"latitude", {-90, 0}}};
+  write_config("south.json", south);
+  const std::string model = folder() / "south", with = "--config " + (folder() / "south.json");
+  ASSERT_EQ(run(1, with + " --set output=" + model).exit_code, 0);
+  const std::string here = "predict " + with + " --checkpoint " + model + " --steps 2 --output ";
+  ASSERT_EQ(run(1, here + (folder() / "south.nc") + " --start 2021-02-02").exit_code, 0);
+  const std::string go_on = here + (folder() / "north.nc") + " --continue " + (folder() / "south.nc");
+  refused(run(1, go_on + R"( --set 'data.region={"latitude":[0,90]}')"), 4,
+          "they are on a grid with rows from");
+  EXPECT_EQ(run(1, go_on).exit_code, 0);
+}
+
+/// The state takes more of the disk than the forecasts.
+TEST_F(PredictLong, AStateThatDoesNotFitIsNoLossOfTheForecasts) {
+  const std::string options = "--start 2021-02-02 2021-02-03 2021-02-04 --steps 2 --every 2 --variables u10 ";
+  forecast(1, "fits.nc", options);
+  const auto output = std::filesystem::file_size(folder() / "fits.nc"),
+             state = std::filesystem::file_size(folder() / "fits.nc.restart");
+  ASSERT_GT(state, output + output / 2);
+  // A rank without a launcher shares a table of some megabytes with itself, unless told otherwise.
+  ASSERT_EQ(setenv("PMIX_MCA_gds", "hash", 1), 0);
+  for (const char* restart : {"auto", "always"}) {
+    SCOPED_TRACE(restart);
+    forecast(1, "full.nc", options);
+    const bool error = restart == std::string("always");
+    const testing::SmallDisk small(static_cast<rlim_t>((output + state) / 2));
+    const Outcome outcome =
+        predict(1, "full.nc", "--overwrite --restart " + std::string(restart) + " " + options);
+    EXPECT_EQ(outcome.exit_code, error ? 3 : 0) << outcome.err;
+    EXPECT_EQ(outcome.errors().size(), error ? 1U : 0U) << outcome.err;
+    EXPECT_NE(outcome.err.find("full.nc is written, but not the state to go on from"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(values("full.nc", "u10"), values("fits.nc", "u10"));
+    for (const char* gone : {"full.nc.tmp", "full.nc.restart", "full.nc.restart.tmp"})
+      EXPECT_FALSE(std::filesystem::exists(folder() / gone)) << gone;
+  }
+}
+
 TEST_F(PredictLong, SaysWhatIsNoDataAndWhatIsNoName) {
+  refused(predict(1, "forecast.nc.restart", "--start 2021-02-02 --steps 2"), 2, "named like the state");
   refused(predict(1, "forecast.zarr", "--start 2021-02-02"), 2, "is named like a Zarr store");
   EXPECT_FALSE(std::filesystem::exists(folder() / "forecast.zarr.tmp"));
   forecast(1, "begun.nc", "--start 2021-02-02 --steps 2");

@@ -157,8 +157,12 @@ int __wrap_pthread_cond_clockwait(pthread_cond_t* changed, pthread_mutex_t* mute
     return __real_pthread_cond_clockwait(changed, mutex, clock, until);
   const std::int64_t end = until->tv_sec * kSecond + until->tv_nsec, ahead = disk->ahead;
   if (end - ahead - real_now() > kWatchdogWaits) return watch(changed, mutex, end);
-  const timespec real = to_timespec(end - ahead);
-  return __real_pthread_cond_clockwait(changed, mutex, clock, &real);
+  // In parts, each of which looks like a spurious wake-up: one that is lost (glibc bug 25847) must not last
+  // as long as the whole.
+  const std::int64_t part = real_now() + kSecond / 5;
+  const timespec real = to_timespec(std::min(end - ahead, part));
+  const int status = __real_pthread_cond_clockwait(changed, mutex, clock, &real);
+  return status == ETIMEDOUT && part < end - ahead ? 0 : status;
 }
 
 int __wrap_open(const char* path, int flags, ...) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "base/error.h"
 #include "predict/first_not_finite.h"
 #include "predict/forecast.h"
+#include "predict/forecast_stop.h"
 #include "predict/restart_file.h"
+#include "predict/start_digest.h"
 #include "predict/step_means.h"
 #include "predict/written_leads.h"
 #include "support/netcdf_reader.h"
@@ -86,7 +89,8 @@ TEST(FirstNotFinite, IsThatOfTheEarliestStepOnAnyRank) {
 }
 
 RestartModel some_model() {
-  return {"0123456789abcdef", 7, Calendar::kStandard, false, 2, {3, 5}, {1, 4}, 3, true};
+  return {"0123456789abcdef",  7, Calendar::kStandard, false, 2, {3, 5}, {1, 4}, 3, true,
+          {{90, 0}, {0, 288}}, 3};
 }
 
 /// Of channel number `number` of those that are kept, of a forecast, at a point; no float32.
@@ -114,7 +118,7 @@ void write_states(const std::string& path, const std::vector<Time>& starts) {
       }
     }
   }
-  file.close({12, 12, 5});
+  file.close({12, 12, 5}, {17, 0, 4294967295});
 }
 
 TEST(RestartFile, GivesEveryPieceAsItWasKept) {
@@ -126,6 +130,8 @@ TEST(RestartFile, GivesEveryPieceAsItWasKept) {
   EXPECT_EQ(file.steps_of(86400), 12);
   EXPECT_EQ(file.steps_of(1'000'000'000), 5);
   EXPECT_EQ(file.most_steps(), 12);
+  EXPECT_EQ(file.digest_of(3600), 17);
+  EXPECT_EQ(file.digest_of(1'000'000'000), 4294967295);
   EXPECT_EQ(file.members(), 2);
   EXPECT_FALSE(file.position_of(7200).has_value());
   const RestartModel model = some_model();
@@ -174,11 +180,24 @@ TEST(RestartFile, IsOfOneModelAlone) {
   expect("another calendar", [](RestartModel& model) { model.calendar = Calendar::kNoLeap; });
   expect("2 members, not 3", [](RestartModel& model) { model.members = 3; });
   expect("a grid of 3 x 5 points", [](RestartModel& model) { model.grid = {3, 6}; });
+  expect("rows from 90 to 0 and columns from 0 to 288, and the data on one with rows from 0 to -90",
+         [](RestartModel& model) {
+           model.place.rows = {0, -90};
+         });
+  expect("columns from 10 to 298", [](RestartModel& model) { model.place.columns = {10, 298}; });
+  expect("corners from 50, 1", [](RestartModel& model) {
+    model.place = {{}, {}, {50, 1, 50, 9, 40, 1, 40, 9}};
+  });
+  expect("of member 3 of the data's ensemble, not 4", [](RestartModel& model) { model.member = 4; });
   expect("another model", [](RestartModel& model) { model.carried = {1, 3}; });
   expect("another model", [](RestartModel& model) { model.accumulates = false; });
   RestartModel without_digest = some_model();
   without_digest.digest = "";
   EXPECT_NO_THROW(file.require(without_digest)) << "rank 0 alone knows it";
+  RestartModel turned = some_model();
+  turned.member = std::nullopt;
+  turned.place.columns = {360, 648};
+  EXPECT_NO_THROW(file.require(turned)) << "files of one member need not say so";
 }
 
 TEST(RestartFile, WhatIsNoneIsOneSentence) {
@@ -197,8 +216,97 @@ TEST(RestartFile, WhatIsNoneIsOneSentence) {
   EXPECT_THROW(RestartFile(folder.path() + "/other.restart"), DataError);
 }
 
+/// Whatever ranks hold the pieces, and whatever is beside a sample; by any value, and by its place.
+TEST(StartDigests, AreOfTheStateAlone) {
+  const auto state = [](std::int64_t b, std::int64_t row, std::int64_t column, std::int64_t channel) {
+    if (row == 1 && column == 2) return kNaN;
+    return 280.0 + static_cast<double>(b) + 3.0 * static_cast<double>(row * 6 + column) +
+           0.5 * static_cast<double>(channel);
+  };
+  using State = std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
+  const auto digests = [&](int ranks, const State& value, const std::vector<bool>& counts) {
+    std::vector<double> found;
+    testing::run_test_ranks(ranks, [&](Communicator& world) {
+      const std::int64_t columns = 6 / world.size();
+      const Box box{{0, 0, world.rank() * columns, 0}, {2, 4, columns, 2}};
+      std::vector<double> values;
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t row = 0; row < 4; ++row)
+          for (std::int64_t column = box.begin[2]; column < box.end(2); ++column)
+            for (std::int64_t channel = 0; channel < 2; ++channel)
+              values.push_back(value(b, row, column, channel));
+      const std::vector<double> mine = start_digests(world, 2, box, values, counts);
+      if (world.rank() == 0) found = mine;
+    });
+    return found;
+  };
+  const std::vector<bool> both = {true, true}, one = {true, false};
+  const std::vector<double> wanted = digests(1, state, both);
+  ASSERT_EQ(wanted.size(), 2U);
+  EXPECT_NE(wanted[0], wanted[1]);
+  EXPECT_EQ(digests(2, state, both), wanted);
+  EXPECT_EQ(digests(3, state, both), wanted);
+  const auto changed = [&](double by, std::int64_t of) {
+    return [=](std::int64_t b, std::int64_t row, std::int64_t column, std::int64_t channel) {
+      return state(b, row, column, channel) + (b == 1 && row == 2 && column == 3 && channel == of ? by : 0);
+    };
+  };
+  EXPECT_EQ(digests(1, changed(0.1, 1), both)[0], wanted[0]);
+  EXPECT_NE(digests(1, changed(0.1, 1), both)[1], wanted[1]);
+  EXPECT_EQ(digests(1, changed(0.1, 1), one), digests(1, state, one)) << "of a channel that does not count";
+  EXPECT_EQ(digests(1, changed(1e-12, 1), both), wanted) << "but for roundings";
+  const auto swapped = [&](std::int64_t b, std::int64_t row, std::int64_t column, std::int64_t channel) {
+    return state(b, row == 0 ? 3 : row == 3 ? 0 : row, column, channel);
+  };
+  EXPECT_NE(digests(1, swapped, both), wanted);
+}
+
+/// Three batches of two starts, of which the second was stopped.
+TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
+  const std::vector<std::string> starts = {"A", "B", "C", "D", "E", "F"};
+  ForecastsMade made;
+  made.starts = 4;
+  made.leads = 10;
+  made.whole = 2;
+  made.states = 4;
+  made.step = 7;
+  made.stopped = made.kept = true;
+  const WrittenLeads each{0, 10, 1, false}, every{0, 10, 4, false}, means{0, 10, 1, true};
+  EXPECT_EQ(stop_sentence(made, each, starts, "a b.nc", true),
+            "stopped early behind step 7 of 10 of the forecasts from C on: a b.nc holds 4 of 6 forecasts; "
+            "those from E on are not in it; the rest of those from C to D is made with --continue 'a b.nc' "
+            "--steps 3 --start C D");
+  EXPECT_EQ(stop_comment(made, each, starts),
+            "predict was stopped early, behind step 7 of 10 of the forecasts from C on; those before are "
+            "whole; the forecasts from E on were not made");
+  EXPECT_NE(stop_sentence(made, every, starts, "a.nc", true).find("--steps 3 --every 4 --start C D"),
+            std::string::npos);
+  EXPECT_NE(stop_sentence(made, means, starts, "a.nc", true).find("--steps 3 --mean 1 --start C D"),
+            std::string::npos);
+  made.step = 9;
+  EXPECT_EQ(stop_sentence(made, every, starts, "a.nc", true).find("--continue"), std::string::npos)
+      << "no lead is left";
+  made.kept = false;
+  EXPECT_NE(stop_sentence(made, each, starts, "a.nc", true).find("no state was kept"), std::string::npos);
+  // Between two batches.
+  made.whole = made.starts;
+  made.step = 10;
+  EXPECT_EQ(stop_sentence(made, each, starts, "a.nc", true),
+            "stopped early: a.nc holds 4 of 6 forecasts; those from E on are not in it");
+  EXPECT_EQ(stop_comment(made, each, starts),
+            "predict was stopped early; all that is here is whole; the forecasts from E on were not made");
+  // Before the first lead.
+  made = {};
+  made.step = 3;
+  EXPECT_EQ(stop_sentence(made, every, starts, "a.nc", false),
+            "stopped early behind step 3 of 10: no lead was whole by then, and there is no a.nc");
+  EXPECT_EQ(stop_sentence(made, every, starts, "a.nc", true),
+            "stopped early behind step 3 of 10: no lead was whole by then, and a.nc still is the file that "
+            "was there before");
+}
+
 TEST(ForecastName, PromisesNoOtherFormat) {
-  for (const char* name : {"f.zarr", "f.grib", "f.grb2", "f.nii.gz"})
+  for (const char* name : {"f.zarr", "f.grib", "f.grb2", "f.nii.gz", "f.nc.restart", "f.restart"})
     EXPECT_THROW(require_netcdf_name(name), ConfigError) << name;
   for (const char* name : {"f.nc", "f.nc4", "f", "f.h5", "zarr/f.nc"})
     EXPECT_NO_THROW(require_netcdf_name(name)) << name;

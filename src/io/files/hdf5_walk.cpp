@@ -173,7 +173,7 @@ void guard_links(hid_t access, External external) {
 }
 
 std::string why_not_opened(const std::string& path) {
-  const std::string otherwise = "HDF5 cannot open it";
+  std::string otherwise = "HDF5 cannot open it";
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const auto size = static_cast<std::int64_t>(file.tellg());
   std::array<unsigned char, 64> head{};

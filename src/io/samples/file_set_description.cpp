@@ -61,7 +61,7 @@ bool FileSet::is_regridded(const Field& field) const {
 
 FileSet::GoesRound FileSet::goes_round() const {
   if (!sampled_places_) return {};
-  const auto& [latitudes, longitudes] = *sampled_places_;
+  const std::vector<double>&latitudes = (*sampled_places_)[0], &longitudes = (*sampled_places_)[1];
   const std::size_t count = latitudes.size() / 3;  // of the first, middle and last row
   if (count < 3) return {};
   const auto chord = [&](std::size_t one, std::size_t other) {

@@ -47,6 +47,10 @@ PointWeights GridPoints::weights(const TargetPoints& targets, Regrid method) con
   return weights;
 }
 
+std::int64_t RowPoints::Row::point(std::int64_t i) const {
+  return begin + stride * ((i % count + count) % count);
+}
+
 /// Nothing where the points from `begin` on are in no equal steps.
 std::optional<RowPoints::Row> RowPoints::row_of(std::span<const double> latitudes,
                                                 std::span<const double> longitudes, std::size_t begin,

@@ -59,7 +59,7 @@ class RowPoints : public SourcePoints {
     int stride = 1;  ///< in the list; -1: the row stands from east to west
 
     /// The number in the list of point i, of a circle also of those a turn further on.
-    std::int64_t point(std::int64_t i) const { return begin + stride * ((i % count + count) % count); }
+    std::int64_t point(std::int64_t i) const;
   };
   static std::optional<Row> row_of(std::span<const double> latitudes, std::span<const double> longitudes,
                                    std::size_t begin, std::size_t end);

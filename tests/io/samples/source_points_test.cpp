@@ -656,10 +656,11 @@ TEST(Regrid, HealpixIsKnownByItsMapping) {
   FileSet in_faces({nested}, {.regrid = {Regrid::kInverseDistance, {}, {82.7, -81.3, 4}, {1.3, 351.3, 5}}});
   in_faces.select(kSst, true);
   const ListedPlaces places = healpix_places(8, true);
-  expect_near(read_all(in_faces, kSst),
-              expected_of_scattered(places.latitudes, places.longitudes, values,
-                                    targets(range(82.7, -4, 42), range(1.3, 5, 71)), Regrid::kInverseDistance),
-              "nested");
+  expect_near(
+      read_all(in_faces, kSst),
+      expected_of_scattered(places.latitudes, places.longitudes, values,
+                            targets(range(82.7, -4, 42), range(1.3, 5, 71)), Regrid::kInverseDistance),
+      "nested");
   const std::string unknown = folder.path() + "/unknown.nc";
   write_pixels(unknown, "peano", values, 8);
   FileSet other({unknown}, {.regrid = {Regrid::kNearest, {}, {83, -81, 4}, {1, 351, 5}}});

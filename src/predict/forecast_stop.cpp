@@ -1,0 +1,79 @@
+#include "predict/forecast_stop.h"
+
+#include "base/text.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return word + "'";
+}
+
+/// " of the forecasts from A on", where others are whole.
+std::string of_the_last(const ForecastsMade& made, const std::vector<std::string>& starts) {
+  return made.whole == 0
+             ? ""
+             : concat(" of the forecasts from ", starts[static_cast<std::size_t>(made.whole)], " on");
+}
+
+/// Of the batch that was stopped.
+std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads,
+                            const std::vector<std::string>& starts, const std::string& output) {
+  std::string options = concat("--continue ", shell_word(output), " --steps ", leads.last - made.step);
+  if (leads.means || leads.every > 1) options += concat(leads.means ? " --mean " : " --every ", leads.every);
+  if (made.whole == 0) return options;  // all states are of one step
+  options += " --start";
+  for (std::int64_t i = made.whole; i < made.states; ++i)
+    options += " " + starts[static_cast<std::size_t>(i)];
+  return options;
+}
+
+}  // namespace
+
+std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
+                         const std::vector<std::string>& starts) {
+  std::string comment = "predict was stopped early";
+  if (made.starts > made.whole)
+    comment += concat(", behind step ", made.step, " of ", leads.last, of_the_last(made, starts));
+  if (made.whole > 0)
+    comment += made.starts > made.whole ? "; those before are whole" : "; all that is here is whole";
+  if (made.starts < std::ssize(starts))
+    comment +=
+        concat("; the forecasts from ", starts[static_cast<std::size_t>(made.starts)], " on were not made");
+  return comment;
+}
+
+std::string stop_sentence(const ForecastsMade& made, const WrittenLeads& leads,
+                          const std::vector<std::string>& starts, const std::string& output, bool there) {
+  std::string sentence = "stopped early";
+  if (made.step < leads.last)
+    sentence += concat(" behind step ", made.step, " of ", leads.last, of_the_last(made, starts));
+  if (made.starts == 0) {
+    return concat(
+        sentence, ": no lead was whole by then, and ",
+        there ? concat(output, " still is the file that was there before") : concat("there is no ", output));
+  }
+  sentence += concat(": ", output, " holds ", made.starts, " of ", counted(std::ssize(starts), "forecast"));
+  if (made.starts < std::ssize(starts))
+    sentence += concat("; those from ", starts[static_cast<std::size_t>(made.starts)], " on are not in it");
+  if (made.step == leads.last) return sentence;
+  const bool goes_on = made.kept && made.states > made.whole;
+  if (goes_on && WrittenLeads{made.step, leads.last, leads.every, leads.means}.count() > 0) {
+    sentence += concat("; the rest of those from ", starts[static_cast<std::size_t>(made.whole)],
+                       made.states > made.whole + 1
+                           ? concat(" to ", starts[static_cast<std::size_t>(made.states - 1)])
+                           : std::string(),
+                       " is made with ", options_of_rest(made, leads, starts, output));
+  } else if (!goes_on && made.starts > made.whole) {
+    sentence += "; the last of them are not whole, and no state was kept to go on from";
+  }
+  return sentence;
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "predict/written_leads.h"
+
+namespace jigsaw::inline predict {
+
+/// How far forecasts came, batch by batch in the order of their starts.
+struct ForecastsMade {
+  std::int64_t starts = 0, leads = 0;  ///< in the file
+  std::int64_t whole = 0;              ///< starts that reached the last step
+  std::int64_t states = 0;             ///< starts whose state is in the file of these, if it is kept
+  int step = 0;                        ///< the last one of the last batch; of means that of a whole one
+  bool stopped = false;
+  bool kept = false;          ///< there is a file of states; on the rank that writes
+  std::string state_failure;  ///< why there is none, where one was to be; on the rank that writes
+  std::int64_t steps = 0;     ///< of all forecasts together
+  std::int64_t bytes = 0;
+};
+
+/// What the file says of forecasts that were stopped. @param starts  of all that were asked for, as text
+std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
+                         const std::vector<std::string>& starts);
+/// What is said of them, with the options that make the rest. @param output  its name. @param there  whether
+/// there is a file of that name.
+std::string stop_sentence(const ForecastsMade& made, const WrittenLeads& leads,
+                          const std::vector<std::string>& starts, const std::string& output, bool there);
+
+}  // namespace jigsaw::inline predict
