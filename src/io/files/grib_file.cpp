@@ -10,7 +10,6 @@
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "base/text.h"
 #include "files/chunk_cache.h"
 #include "files/grib.h"
+#include "files/grib_handle.h"
 #include "files/io_lock.h"
 
 namespace jigsaw::inline files {
@@ -29,10 +29,6 @@ namespace {
 
 /// What stands for a value that the bitmap leaves out: no number that any field has.
 constexpr double kMissing = -1e300;
-/// Points along a dim; a grid of more is damaged, or made to overflow.
-constexpr std::int64_t kMostPoints = std::int64_t{1} << 24;
-/// Circles of latitude of a Gaussian grid; finding them takes the square of their number.
-constexpr std::int64_t kMostCircles = std::int64_t{1} << 15;
 constexpr double kSecondsPerHour = 3600;
 
 /// ecCodes prints its errors, which its results say, too.
@@ -54,77 +50,12 @@ std::string time_text(std::int64_t seconds) {
                 two(static_cast<unsigned>(date.day())), "T", two(minutes / 60), ":", two(minutes % 60));
 }
 
-/// How a file on another grid becomes one that is read.
-std::string conversion(const std::string& grid_type, const std::string& path) {
-  const bool reduced = grid_type.starts_with("reduced_"), spectral = grid_type == "sh";
-  const std::string to = std::filesystem::path(path).replace_extension(".nc").string();
-  return concat("cdo -f nc4 ",
-                reduced    ? "-setgridtype,regular"
-                : spectral ? "-sp2gpl"
-                           : "-copy",
-                " ", shell_word(path), " ", shell_word(to));
-}
-
 bool always_has_levels(const std::string& type) {
   return type.starts_with("isobaric") || type.starts_with("hybrid") || type.starts_with("theta") ||
          type.starts_with("generalVertical");
 }
 
 }  // namespace
-
-/// A message that ecCodes has taken apart. Under lock_io().
-class GribFile::Handle {
- public:
-  /// @param bytes  outlive it. @param what  is read, for errors.
-  Handle(const std::string& bytes, std::string what)
-      : what_(std::move(what)), handle_(codes_handle_new_from_message(nullptr, bytes.data(), bytes.size())) {
-    if (handle_ == nullptr) throw DataError(concat("cannot read ", what_, ": ecCodes cannot decode it"));
-  }
-  ~Handle() { codes_handle_delete(handle_); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
-  codes_handle* get() const { return handle_; }
-  void check(int status, const char* key) const {
-    if (status == CODES_SUCCESS) return;
-    throw DataError(concat("cannot read ", what_, ": ecCodes says of ", key, ": ",
-                           printable(codes_get_error_message(status))));
-  }
-  std::string text(const char* key) const {
-    std::string value(1024, '\0');
-    std::size_t length = value.size();
-    check(codes_get_string(handle_, key, value.data(), &length), key);
-    return printable(value.c_str());
-  }
-  std::int64_t integer(const char* key) const {
-    long value = 0;
-    check(codes_get_long(handle_, key, &value), key);
-    return value;
-  }
-  std::vector<long> integers(const char* key) const {
-    std::size_t count = 0;
-    check(codes_get_size(handle_, key, &count), key);
-    std::vector<long> values(std::min(count, static_cast<std::size_t>(kMostCircles)));
-    count = values.size();
-    check(codes_get_long_array(handle_, key, values.data(), &count), key);
-    return values;
-  }
-  double real(const char* key) const {
-    double value = 0;
-    check(codes_get_double(handle_, key, &value), key);
-    return value;
-  }
-  /// Nothing where the message has no such key.
-  std::optional<std::int64_t> find(const char* key) const {
-    long value = 0;
-    if (codes_get_long(handle_, key, &value) != CODES_SUCCESS) return std::nullopt;
-    return value;
-  }
-
- private:
-  std::string what_;
-  codes_handle* handle_;
-};
 
 namespace {
 
@@ -135,30 +66,6 @@ std::int64_t seconds_of(std::int64_t date, std::int64_t time) {
                                         std::chrono::day(static_cast<unsigned>(date % 100))};
   constexpr std::int64_t kDay = 86400;
   return std::chrono::sys_days(day).time_since_epoch().count() * kDay + (time / 100) * 3600 + time % 100 * 60;
-}
-
-/// From the first to the last, in equal steps.
-std::vector<double> spread(double first, double last, std::int64_t count) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double share = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0;
-    values.push_back(i + 1 == count && count > 1 ? last : first + (last - first) * share);
-  }
-  return values;
-}
-
-/// The `rows` circles of latitude from that nearest to `first` on of `all` of a Gaussian grid, in degrees
-/// from north to south; messages name the first and the last one in thousandths of a degree. Empty where it
-/// has not those.
-std::vector<double> gaussian_rows(std::vector<double> all, double first, double last, std::int64_t rows) {
-  constexpr double kRounded = 2e-3;
-  if (first < last) std::reverse(all.begin(), all.end());
-  const auto begin =
-      std::ranges::min_element(all, {}, [first](double latitude) { return std::abs(latitude - first); });
-  if (std::abs(*begin - first) > kRounded || all.end() - begin < rows) return {};
-  std::vector<double> found(begin, begin + rows);
-  if (std::abs(found.back() - last) > kRounded) return {};
-  return found;
 }
 
 template <typename T, typename F>
@@ -298,144 +205,6 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   return field;
 }
 
-std::vector<double> GribFile::gaussian_latitudes(const Handle& handle, std::string& fault) const {
-  const std::int64_t rows = handle.integer("Nj"), circles = 2 * handle.integer("N");
-  const double first = handle.real("latitudeOfFirstGridPointInDegrees"),
-               last = handle.real("latitudeOfLastGridPointInDegrees");
-  std::vector<double> found;
-  if (rows >= 1 && circles >= rows && circles <= kMostCircles) {
-    std::vector<double> all(static_cast<std::size_t>(circles));
-    handle.check(codes_get_gaussian_latitudes(circles / 2, all.data()), "N");
-    found = gaussian_rows(std::move(all), first, last, rows);
-  }
-  if (found.empty())
-    fault = concat("it is on ", rows, " rows from ", first, " to ", last,
-                   " degrees, which a Gaussian grid of ", circles, " circles of latitude has not");
-  return found;
-}
-
-int GribFile::grid_of(const Handle& handle, std::vector<double> latitudes) {
-  const std::int64_t columns = handle.integer("Ni"), rows = handle.integer("Nj"),
-                     points = handle.integer("numberOfDataPoints");
-  if (columns < 1 || rows < 1 || columns > kMostPoints || rows > kMostPoints || columns * rows != points) {
-    throw DataError(concat("cannot read ", path(), ": a grid of ", rows, " x ", columns,
-                           " points has the number of points ", points));
-  }
-  require_memory({rows, columns}, "a field", path());
-  const double south_or_north = handle.real("latitudeOfFirstGridPointInDegrees"),
-               other = handle.real("latitudeOfLastGridPointInDegrees"),
-               west_or_east = handle.real("longitudeOfFirstGridPointInDegrees");
-  double last = handle.real("longitudeOfLastGridPointInDegrees");
-  constexpr double kMost = 1000;
-  for (const double degrees : {south_or_north, other, west_or_east, last})
-    if (!(std::abs(degrees) < kMost))
-      throw DataError(concat("cannot read ", path(), ": a grid begins or ends at ", degrees, " degrees"));
-  const bool to_west = handle.integer("iScansNegatively") != 0;
-  constexpr double kCircle = 360;
-  while (!to_west && last < west_or_east) last += kCircle;
-  while (to_west && last > west_or_east) last -= kCircle;
-  if (latitudes.empty()) latitudes = spread(south_or_north, other, rows);
-  Grid grid{std::move(latitudes), spread(west_or_east, last, columns),
-            handle.integer("jPointsAreConsecutive") != 0};
-  return number_of(std::move(grid));
-}
-
-int GribFile::number_of(Grid grid) {
-  const auto found = std::find(grids_.begin(), grids_.end(), grid);
-  if (found != grids_.end()) return static_cast<int>(found - grids_.begin());
-  grids_.push_back(std::move(grid));
-  return static_cast<int>(grids_.size()) - 1;
-}
-
-int GribFile::reduced_grid_of(const Handle& handle, std::vector<double> latitudes, std::string& fault) {
-  std::vector<std::int64_t> in_row;
-  for (const long points : handle.integers("pl")) in_row.push_back(points);
-  const std::int64_t points = handle.integer("numberOfDataPoints");
-  std::int64_t most = 0, sum = 0;
-  for (const std::int64_t count : in_row) {
-    most = std::max(most, count);
-    sum += std::clamp<std::int64_t>(count, 0, kMostPoints);
-  }
-  constexpr double kCircle = 360, kRounded = 2e-3;
-  const double west = handle.real("longitudeOfFirstGridPointInDegrees"),
-               east = handle.real("longitudeOfLastGridPointInDegrees");
-  const double step = kCircle / static_cast<double>(std::max<std::int64_t>(most, 1));
-  const bool whole = std::abs(west) < kRounded && std::abs(east - (kCircle - step)) < kRounded + 0.1 * step;
-  const bool filled = std::ranges::all_of(in_row, [](std::int64_t count) { return count > 0; });
-  if (sum != points || !filled || in_row.size() != latitudes.size() || !whole ||
-      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0) {
-    fault = concat("it is on a part of a reduced Gaussian grid, from ", west, " to ", east,
-                   " degrees east, and those round the globe are read; convert it with: ",
-                   conversion("reduced_gg", path()));
-    return -1;
-  }
-  require_memory({1, points}, "a field", path());
-  return number_of({std::move(latitudes), {}, false, std::move(in_row)});
-}
-
-/// The dimension of the points of a reduced grid, with their latitudes and longitudes.
-void GribFile::add_points(FileVariable& variable, const Grid& grid) {
-  const auto points = std::accumulate(grid.in_row.begin(), grid.in_row.end(), std::int64_t{0});
-  std::string suffix;
-  for (int number = 2;; ++number) {
-    const FileVariable* known = find("latitude" + suffix);
-    if (known == nullptr) break;
-    const Array& array = arrays_[static_cast<std::size_t>(known->id)];
-    if (array.in_row == grid.in_row && array.values == grid.latitudes) break;
-    suffix = concat("_", number);
-  }
-  const std::string name = "values" + suffix;
-  variable.dimensions.push_back(name);
-  variable.chunks.append(points);
-  if (find("latitude" + suffix) != nullptr) return;
-  for (const bool north : {true, false}) {
-    FileVariable degrees;
-    degrees.name = (north ? "latitude" : "longitude") + suffix;
-    degrees.id = static_cast<int>(arrays_.size());
-    degrees.bytes = size_of(degrees.type);
-    degrees.dimensions = {name};
-    degrees.shape = {points};
-    degrees.texts = {{"units", north ? "degrees_north" : "degrees_east"},
-                     {"standard_name", north ? "latitude" : "longitude"}};
-    variables_.push_back(std::move(degrees));
-    arrays_.push_back({north ? grid.latitudes : std::vector<double>(), {}, grid.in_row});
-  }
-}
-
-void GribFile::fill_degrees(const Array& array, std::int64_t begin, std::span<double> out) {
-  std::int64_t row_begin = 0;
-  std::size_t done = 0;
-  for (std::size_t row = 0; row < array.in_row.size() && done < out.size(); ++row) {
-    const std::int64_t count = array.in_row[row];
-    for (std::int64_t i = std::max<std::int64_t>(begin - row_begin, 0); i < count && done < out.size(); ++i)
-      out[done++] = array.values.empty() ? 360 * static_cast<double>(i) / static_cast<double>(count)
-                                         : array.values[row];
-    row_begin += count;
-  }
-}
-
-std::string GribFile::dimension(const std::string& name, const std::vector<double>& values,
-                                const std::map<std::string, std::string>& texts) {
-  std::string unique = name;
-  for (int number = 2;; ++number) {
-    const FileVariable* known = find(unique);
-    if (known == nullptr) break;
-    const Array& array = arrays_[static_cast<std::size_t>(known->id)];
-    if (array.values == values && known->texts == texts && array.in_row.empty()) return unique;
-    unique = concat(name, "_", number);
-  }
-  FileVariable coordinate;
-  coordinate.name = unique;
-  coordinate.id = static_cast<int>(arrays_.size());
-  coordinate.bytes = size_of(coordinate.type);
-  coordinate.dimensions = {unique};
-  coordinate.shape = {std::ssize(values)};
-  coordinate.texts = texts;
-  variables_.push_back(std::move(coordinate));
-  arrays_.push_back({values, {}});
-  return unique;
-}
-
 void GribFile::add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps) {
   const GribField& first = field(planes.front());
   FileVariable variable;
@@ -541,21 +310,8 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
     variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts));
     variable.chunks.append(1);
   }
-  const Grid grid = grids_[static_cast<std::size_t>(first.grid)];
-  const bool reduced = !grid.in_row.empty();
-  if (reduced) {
-    add_points(variable, grid);
-    extents.push_back(static_cast<std::uint64_t>(variable.chunks.back()));
-  }
-  for (const bool of_columns : {grid.columns_first, !grid.columns_first}) {
-    if (reduced) break;
-    const std::vector<double>& values = of_columns ? grid.longitudes : grid.latitudes;
-    const std::string name = of_columns ? "longitude" : "latitude";
-    variable.dimensions.push_back(dimension(
-        name, values, {{"units", of_columns ? "degrees_east" : "degrees_north"}, {"standard_name", name}}));
-    variable.chunks.append(std::ssize(values));
-    extents.push_back(values.size());
-  }
+  for (const std::int64_t extent : add_plane(variable, grids_[static_cast<std::size_t>(first.grid)]))
+    extents.push_back(static_cast<std::uint64_t>(extent));
   variable.set_extents(extents);
   if (!variable.fault.empty()) return;
   variable.id = static_cast<int>(arrays_.size());

@@ -94,7 +94,9 @@ class GribFile : public VariableFile {
   /// Of a reduced one. @returns  -1, and why in `fault`, where it does not go round the globe.
   int reduced_grid_of(const Handle& handle, std::vector<double> latitudes, std::string& fault);
   int number_of(Grid grid);
-  void add_points(FileVariable& variable, const Grid& grid);
+  /// Gives a variable the dimensions of a grid behind those that it has. @returns  their extents.
+  std::vector<std::int64_t> add_plane(FileVariable& variable, const Grid& grid);
+  std::int64_t add_points(FileVariable& variable, const Grid& grid);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
   /// The name of a dimension with this coordinate.
