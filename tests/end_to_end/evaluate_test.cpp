@@ -5,7 +5,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <cstring>
 #include <tuple>
 
 #include "end_to_end/trained_forecasts.h"
@@ -46,16 +45,8 @@ TEST_F(Evaluate, SaysWhatValidationSaid) {
   }
 }
 
-/// A model of nothing but NaN, by way of the format of others.
 TEST_F(Evaluate, ForecastsThatAreNotFiniteAreSaid) {
-  const std::string file = folder() / "nan.safetensors", checkpoint = folder() / "nan";
-  ASSERT_EQ(run(1, "export --checkpoint " + trained() + " --output " + file).exit_code, 0);
-  std::string bytes = read(file);
-  std::uint64_t header = 0;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\xff');
-  folder().write("nan.safetensors", bytes);
-  ASSERT_EQ(run(1, "import --input " + file + " --output " + checkpoint).exit_code, 0);
+  const std::string checkpoint = not_finite_checkpoint();
   const Outcome outcome =
       run(1, "evaluate --config " + (folder() / "config.json") + " --checkpoint " + checkpoint);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

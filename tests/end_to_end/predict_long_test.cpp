@@ -6,7 +6,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 
 #include "end_to_end/trained_forecasts.h"
@@ -256,16 +255,8 @@ TEST_F(PredictLong, SaysWhatIsNoDataAndWhatIsNoName) {
           "predict --continue goes on from such a file");
 }
 
-/// By a model of nothing but NaN, by way of the format of others.
 TEST_F(PredictLong, NamesTheFirstValueThatIsNotFinite) {
-  const std::string file = folder() / "nan.safetensors", checkpoint = folder() / "nan";
-  ASSERT_EQ(run(1, "export --checkpoint " + trained() + " --output " + file).exit_code, 0);
-  std::string bytes = read(file);
-  std::uint64_t header = 0;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\xff');
-  folder().write("nan.safetensors", bytes);
-  ASSERT_EQ(run(1, "import --input " + file + " --output " + checkpoint).exit_code, 0);
+  const std::string checkpoint = not_finite_checkpoint();
   for (const MeshCase& mesh : {kMeshes[0], kMeshes[2]}) {
     const Outcome outcome =
         run(mesh.ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + checkpoint +

@@ -2,7 +2,10 @@
 // A small model that was trained on sample data, for tests of what is done with models.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <numbers>
@@ -90,6 +93,18 @@ class TrainedForecasts : public ::testing::Test {
   static Outcome predict(int ranks, const std::string& output, const std::string& more) {
     return run(ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
                           " --output " + (folder() / output) + " " + more);
+  }
+  /// A checkpoint of nothing but NaN, by way of the format of others.
+  static std::string not_finite_checkpoint() {
+    const std::string file = folder() / "nan.safetensors", checkpoint = folder() / "nan";
+    EXPECT_EQ(run(1, "export --checkpoint " + trained() + " --output " + file).exit_code, 0);
+    std::string bytes = read(file);
+    std::uint64_t header = 0;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(sizeof header + header), bytes.end(), '\xff');
+    folder().write("nan.safetensors", bytes);
+    EXPECT_EQ(run(1, "import --input " + file + " --output " + checkpoint).exit_code, 0);
+    return checkpoint;
   }
   static std::vector<double> values(const std::string& output, const std::string& variable) {
     return NetcdfReader(folder() / output).values(variable);

@@ -156,6 +156,18 @@ struct Opened {
   double done = 0;
 };
 
+/// Four days of sample data that are written into a folder.
+DataOptions days_of_sample(const std::string& folder, const char* variable) {
+  SampleDataOptions sample;
+  sample.months = 1;
+  write_sample_data(sample, folder);
+  DataOptions options;
+  options.files = {folder + "/sample_2021-01.nc"};
+  options.variables = {{variable, {}}};
+  options.train = {period("2021-01-02", "2021-01-05")};
+  return options;
+}
+
 Opened open_with_cache(const DataOptions& options, const std::string& cache, int ranks = 1,
                        bool spared = false) {
   Opened result;
@@ -183,14 +195,8 @@ Opened open_with_cache(const DataOptions& options, const std::string& cache, int
 
 TEST(Statistics, AreKeptForRunsOfTheSameData) {
   const testing::TemporaryFolder folder, cache;
-  SampleDataOptions sample;
-  sample.months = 1;
-  write_sample_data(sample, folder.path());
-  const std::string file = folder.path() + "/sample_2021-01.nc";
-  DataOptions options;
-  options.files = {file};
-  options.variables = {{"t2m", {}}};
-  options.train = {period("2021-01-02", "2021-01-05")};
+  DataOptions options = days_of_sample(folder.path(), "t2m");
+  const std::string file = options.files[0];
   const Opened first = open_with_cache(options, cache.path() + "/deep/folder");
   EXPECT_TRUE(first.passed);
   EXPECT_DOUBLE_EQ(first.done, 1);
@@ -230,13 +236,7 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
 /// 0.
 TEST(Statistics, SayHowMuchLiesBelowTheDomainOfATransform) {
   const testing::TemporaryFolder folder, cache;
-  SampleDataOptions sample;
-  sample.months = 1;
-  write_sample_data(sample, folder.path());
-  DataOptions options;
-  options.files = {folder.path() + "/sample_2021-01.nc"};
-  options.variables = {{"u10", {}}};
-  options.train = {period("2021-01-02", "2021-01-05")};
+  DataOptions options = days_of_sample(folder.path(), "u10");
   const SeenValues open = open_with_cache(options, cache.path()).statistics.seen.at("u10");
   EXPECT_EQ(open.below, 0) << "nothing is cut without a transform";
   ASSERT_LT(open.least, -1);
@@ -260,13 +260,7 @@ TEST(Statistics, SayHowMuchLiesBelowTheDomainOfATransform) {
 
 TEST(Statistics, OfAPassThatIsSparedAreNeutralAndNotKept) {
   const testing::TemporaryFolder folder, cache;
-  SampleDataOptions sample;
-  sample.months = 1;
-  write_sample_data(sample, folder.path());
-  DataOptions options;
-  options.files = {folder.path() + "/sample_2021-01.nc"};
-  options.variables = {{"t2m", {}}};
-  options.train = {period("2021-01-02", "2021-01-05")};
+  DataOptions options = days_of_sample(folder.path(), "t2m");
   const Opened spared = open_with_cache(options, cache.path(), 2, true);
   EXPECT_FALSE(spared.passed);
   EXPECT_TRUE(spared.told);
