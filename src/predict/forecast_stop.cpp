@@ -1,19 +1,11 @@
 #include "predict/forecast_stop.h"
 
+#include "base/file_kind.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {
 
 namespace {
-
-/// As a shell takes it for one word.
-std::string shell_word(const std::string& text) {
-  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=+@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string word = "'";
-  for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return word + "'";
-}
 
 /// " of the forecasts from A on", where others are whole.
 std::string of_the_last(const ForecastsMade& made, const std::vector<std::string>& starts) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "samples/cell_weights.h"
 #include "samples/dataset.h"
 #include "samples/image_data.h"
 #include "samples/image_pairs.h"
@@ -253,8 +254,8 @@ void report_constants(Dataset& data, DataReport& report) {
   for (const Field& field : fields_of(data.channels().inputs, Role::kStatic))
     report_change("data.static", field,
                   "; if it changes in time, name it in data.forcing_variables or data.variables");
-  const std::string& area = data.options().cell_area;
-  if (!area.empty() && area != "auto") report_change("data.cell_area", {area, {}}, "");
+  if (const auto area = variable_of_areas(data.options().cell_area))
+    report_change("data.cell_area", *area, "");
 }
 
 /// Of inputs and targets each variable once.

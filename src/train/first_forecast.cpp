@@ -146,17 +146,11 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                              " eastward to ", degrees(longitude[1])));
   }
   if (const RegridOptions& regrid = files.regrid_options(); regrid.method != Regrid::kNone) {
-    const auto axis = [](const std::vector<double>& steps) {
-      return concat("[", degrees(steps[0]), ", ", degrees(steps[1]), ", ", degrees(steps[2]), "]");
-    };
-    const bool rows = regrid.method == Regrid::kLinear;
-    data.add("regrid",
-             concat("{\"method\": ", quoted(rows ? "linear" : "inverse_distance"), ", \"latitude\": ",
-                    axis(regrid.latitude), ", \"longitude\": ", axis(regrid.longitude), "}"),
+    data.add("regrid", to_text(regrid),
              "in the files fields lie on a list of points; first, last and step of rows and columns");
     notices.push_back(concat("the fields of ", paths.front(),
-                             " lie on a list of points: data.regrid brings them to ", space,
-                             " rows and columns"));
+                             " lie on a list of points: data.regrid brings them to ", space[0], " x ",
+                             space[1], " rows and columns"));
   }
   data.add("variables", predicted.list, "predicted: " + predicted.meanings);
   if (prescribed.fields > 0) {

@@ -141,8 +141,7 @@ std::vector<std::string> area_warnings(const Configuration& configuration, const
   return {
       "loss.area_weighted is true, but all cells of the data count alike, in loss and scores, for each point "
       "has a latitude and a longitude of its own; data.cell_area names a variable with the areas of cells, "
-      "or "
-      "is \"auto\"; where cells are to count alike, set loss.area_weighted to false"};
+      "or is \"auto\"; where cells are to count alike, set loss.area_weighted to false"};
 }
 
 void refuse_harmonics(const Json& model, const Grid& grid) {
@@ -150,8 +149,8 @@ void refuse_harmonics(const Json& model, const Grid& grid) {
   if (!has_places || !has_harmonics(model)) return;
   throw ConfigError(
       "model works with spherical harmonics, for rows of one latitude and columns of one longitude around "
-      "the "
-      "globe, and each point of the data has a latitude and a longitude of its own; use unet, vit, swin or "
+      "the globe, and each point of the data has a latitude and a longitude of its own; use unet, vit, swin "
+      "or "
       "weathermixer, or bring the data to such rows and columns by data.regrid");
 }
 

@@ -54,12 +54,6 @@ CellWeights::Values CellWeights::of(const Box& plane) const {
 
 namespace {
 
-constexpr const char* kFromPlaces = "auto";
-
-bool names_variable(const std::string& cell_area) {
-  return !cell_area.empty() && cell_area != kFromPlaces;
-}
-
 CellWeights::ReadAreas areas_of_places(FileSet& files) {
   return [&files](const Box& plane, std::span<double> out) {
     const Shape grid = files.grid().shape();
@@ -69,15 +63,14 @@ CellWeights::ReadAreas areas_of_places(FileSet& files) {
   };
 }
 
-CellWeights::ReadAreas areas_of_variable(FileSet& files, const std::string& variable) {
-  return [&files, variable](const Box& plane, std::span<double> out) {
-    const Field field{variable, {}};
+CellWeights::ReadAreas areas_of_variable(FileSet& files, const Field& field) {
+  return [&files, field](const Box& plane, std::span<double> out) {
     files.read(field, Time{0}, plane, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (std::isnan(out[i])) out[i] = 0;
       if (out[i] >= 0 && std::isfinite(out[i])) continue;
       const auto point = static_cast<std::int64_t>(i);
-      throw DataError(concat("data.cell_area: ", variable, " in ", files.where(field), " is ", out[i],
+      throw DataError(concat("data.cell_area: ", field.name(), " in ", files.where(field), " is ", out[i],
                              " at row ", plane.begin[0] + point / plane.extent[1], ", column ",
                              plane.begin[1] + point % plane.extent[1],
                              " of the grid; areas of cells must be numbers from 0 on, or missing"));
@@ -87,11 +80,16 @@ CellWeights::ReadAreas areas_of_variable(FileSet& files, const std::string& vari
 
 }  // namespace
 
+std::optional<Field> variable_of_areas(const std::string& cell_area) {
+  if (cell_area.empty() || cell_area == "auto") return std::nullopt;
+  return Field{cell_area, {}};
+}
+
 CellWeights cell_weights(FileSet& files, const std::string& cell_area, Communicator& communicator) {
   const Grid& grid = files.grid();
-  const bool variable = names_variable(cell_area);
+  const std::optional<Field> variable = variable_of_areas(cell_area);
   if (!variable && (cell_area.empty() || grid.geographic)) return CellWeights(grid.row_weights());
-  const CellWeights::ReadAreas read = variable ? areas_of_variable(files, cell_area) : areas_of_places(files);
+  const CellWeights::ReadAreas read = variable ? areas_of_variable(files, *variable) : areas_of_places(files);
   constexpr std::int64_t kRows = 32;  // at a time, whatever the number of ranks
   const Shape extents = grid.shape();
   const auto sum_of = [&](std::int64_t block) {
@@ -105,7 +103,7 @@ CellWeights cell_weights(FileSet& files, const std::string& cell_area, Communica
   together(communicator, [&] {
     if (sum > 0) return;
     throw DataError(variable
-                        ? concat("data.cell_area: ", cell_area, " in ", files.where({cell_area, {}}),
+                        ? concat("data.cell_area: ", cell_area, " in ", files.where(*variable),
                                  " is above 0 nowhere; it must hold the areas of the grid's cells")
                         : concat("data.cell_area is \"auto\", and no point of the grid has neighbours along "
                                  "rows and columns; name a variable with the areas of cells"));
@@ -114,15 +112,15 @@ CellWeights cell_weights(FileSet& files, const std::string& cell_area, Communica
 }
 
 void select_cell_area(FileSet& files, const std::string& cell_area) {
-  if (!names_variable(cell_area)) return;
-  const Field field{cell_area, {}};
+  const std::optional<Field> field = variable_of_areas(cell_area);
+  if (!field) return;
   try {
-    files.select(field, false);
+    files.select(*field, false);
   } catch (const DataError& error) {
     throw DataError(concat("data.cell_area: ", error.what()));
   }
-  if (!files.is_regridded(field)) return;
-  throw DataError(concat("data.cell_area: ", cell_area, " in ", files.where(field),
+  if (!files.is_regridded(*field)) return;
+  throw DataError(concat("data.cell_area: ", cell_area, " in ", files.where(*field),
                          " lies on another grid than the data, to which areas cannot be brought; \"auto\" "
                          "takes the areas between the points of the data"));
 }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ class CellWeights {
 /// @param files  live as long as the weights. @throws DataError  where areas are negative or infinite, or
 /// none is above 0.
 CellWeights cell_weights(FileSet& files, const std::string& cell_area, Communicator& communicator);
+
+/// The variable that data.cell_area names; nothing of "" and "auto".
+std::optional<Field> variable_of_areas(const std::string& cell_area);
 
 /// Makes the variable that data.cell_area names readable, if it does name one. @throws DataError  where it is
 /// not in the files, or on another grid than the fields that were selected.

@@ -43,16 +43,6 @@ void remove_jumps(std::vector<double>& values, const std::vector<double>& of_gri
     values[i] += kCircle * std::round((of_grid[i] + shift - values[i]) / kCircle);
 }
 
-/// The chord between two of some places on the unit sphere; NaN where one has none.
-double chord_between(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
-                     std::size_t one, std::size_t other) {
-  if (std::isnan(latitudes[one] + longitudes[one] + latitudes[other] + longitudes[other]))
-    return std::nan("");
-  const UnitVector a = unit_vector(latitudes[one], longitudes[one]),
-                   b = unit_vector(latitudes[other], longitudes[other]);
-  return std::hypot(b[0] - a[0], b[1] - a[1], b[2] - a[2]);
-}
-
 }  // namespace
 
 bool FileSet::is_regridded(const Field& field) const {
@@ -65,7 +55,8 @@ FileSet::GoesRound FileSet::goes_round() const {
   const std::size_t count = latitudes.size() / 3;  // of the first, middle and last row
   if (count < 3) return {};
   const auto chord = [&](std::size_t one, std::size_t other) {
-    return chord_between(latitudes, longitudes, one, other);
+    return chord_between(unit_vector(latitudes[one], longitudes[one]),
+                         unit_vector(latitudes[other], longitudes[other]));
   };
   // Ends lie beside each other where they are about as far apart as the points there; where one of these has
   // no place the row says nothing.

@@ -115,8 +115,7 @@ void FileSet::place(Part& part, Regrid method) {
   DataFile& file = use(part.file);
   const bool projected = part.axes.projected, listed = part.axes.cells >= 0;
   const RegridOptions& regrid = selection_.regrid;
-  const bool first = grid_.axes.empty();
-  if (first && !regrid.latitude.empty())
+  if (grid_.axes.empty() && !regrid.latitude.empty())
     make_grid(equal_steps(regrid.latitude), equal_steps(regrid.longitude), false, kNamedGrid);
   const bool makes_grid = grid_.axes.empty();
   if (listed && (makes_grid || method == Regrid::kNone)) refuse_list(part, method);
@@ -136,16 +135,14 @@ void FileSet::place(Part& part, Regrid method) {
 }
 
 void FileSet::refuse_list(const Part& part, Regrid method) {
+  const std::string advice = method == Regrid::kNone
+                                 ? "data.regrid brings them to some"
+                                 : "data.regrid says to which it brings them by its latitude and longitude";
   const RegridOptions options = regrid_of(part);
-  const bool rows = options.method == Regrid::kLinear;
-  throw DataError(
-      concat(part.variable->name, " in ", use(part.file).file().path(), " lies on a list of ",
-             part.variable->shape[part.axes.cells], " points, which are no rows and columns; ",
-             method == Regrid::kNone
-                 ? "data.regrid brings them to some, as {\"method\": "
-                 : "data.regrid says to which it brings them by its latitude and longitude, as {\"method\": ",
-             rows ? "\"linear\"" : "\"inverse_distance\"",
-             ", \"latitude\": [90, -90, 1], \"longitude\": [0, 359, 1]}"));
+  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on a list of ",
+                         part.variable->shape[part.axes.cells], " points, which are no rows and columns; ",
+                         advice, options.latitude.empty() ? "" : ", as ",
+                         options.latitude.empty() ? "" : to_text(options)));
 }
 
 /// Where the points of the grid are the file's own they are read; but where a grid is coarser than the file
@@ -496,7 +493,7 @@ void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes
                ? "; from a projection data.regrid brings fields by \"nearest\" or \"inverse_distance\""
                : "; to a projection data.regrid brings fields by \"linear\", \"nearest\" or "
                  "\"inverse_distance\"";
-  } else if (method == Regrid::kNone) {
+  } else {
     hint = "; data.regrid with \"method\": \"inverse_distance\" or \"nearest\" brings it to that grid";
   }
   throw DataError(concat(

@@ -35,6 +35,10 @@ UnitVector unit_vector(double latitude, double longitude) {
           std::sin(latitude * kRadians)};
 }
 
+double chord_between(const UnitVector& a, const UnitVector& b) {
+  return std::sqrt(square_between(a, b));
+}
+
 NearestPoints::NearestPoints(std::vector<Point> points) : points_(std::move(points)) {
   order(0, points_.size(), 0);
 }
@@ -98,7 +102,7 @@ void NearestPoints::find(const UnitVector& place, std::size_t count, std::vector
   std::ranges::sort_heap(search.found);
   found.clear();
   for (const Search::Found& one : search.found)
-    found.push_back({std::sqrt(square_between(*one.at, place)), one.number, one.at});
+    found.push_back({chord_between(*one.at, place), one.number, one.at});
 }
 
 }  // namespace jigsaw::inline samples

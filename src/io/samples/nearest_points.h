@@ -11,6 +11,8 @@ using UnitVector = std::array<double, 3>;
 
 /// @param latitude, longitude  in degrees.
 UnitVector unit_vector(double latitude, double longitude);
+/// The distance through the sphere; NaN where one of them has no place.
+double chord_between(const UnitVector& a, const UnitVector& b);
 
 /// Finds those of many points that are nearest to a place, by a k-d tree (Bentley, 1975, CACM 18(9)).
 class NearestPoints {

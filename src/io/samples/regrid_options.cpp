@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <memory>
 
 #include "base/text.h"
@@ -78,6 +79,22 @@ void declare(Keys<RegridOptions>& keys) {
       .doc("The same of its longitudes, as [0, 358.5, 1.5].")
       .must("be [] or [first, last, step], with a step above 0 that divides the way", are_steps);
   keys.check(check_grid);
+}
+
+std::string to_text(const RegridOptions& options) {
+  const auto steps = [](const std::vector<double>& axis) {
+    std::vector<std::string> texts;
+    for (const double number : axis) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.8g", number);
+      texts.emplace_back(text);
+    }
+    return concat("[", join(texts, ", "), "]");
+  };
+  const std::vector<ChoiceForm<Regrid>::Entry> all = methods("");
+  const auto method = std::ranges::find(all, options.method, &ChoiceForm<Regrid>::Entry::value);
+  return concat("{\"method\": \"", method->name, "\", \"latitude\": ", steps(options.latitude),
+                ", \"longitude\": ", steps(options.longitude), "}");
 }
 
 std::vector<double> equal_steps(const std::vector<double>& axis) {

@@ -29,6 +29,8 @@ struct RegridOptions {
 };
 
 void declare(Keys<RegridOptions>& keys);
+/// A method and a grid as a configuration has them, {"method": "linear", "latitude": [90, -90, 1], …}.
+std::string to_text(const RegridOptions& options);
 
 /// first, first + step, … to last, towards which steps go.
 std::vector<double> equal_steps(const std::vector<double>& first_last_step);

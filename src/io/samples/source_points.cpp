@@ -218,14 +218,6 @@ ScatteredPoints::ScatteredPoints(std::vector<double> latitudes, std::vector<doub
   if (columns_ == 0) reach_ = usual_reach();
 }
 
-namespace {
-
-double chord_between(const UnitVector& a, const UnitVector& b) {
-  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-}
-
-}  // namespace
-
 /// One and a half times how far the eighth neighbour is, at the middle one of some points of a list.
 double ScatteredPoints::usual_reach() const {
   constexpr std::size_t kSamples = 63, kOwn = 8;
