@@ -4,7 +4,7 @@
 
 #include "layers/registry.h"
 #include "optim/optimizer.h"
-#include "train/loss.h"
+#include "task/loss.h"
 
 namespace jigsaw {
 

@@ -16,8 +16,8 @@
 #include "comm/self/self.h"
 #include "config/config.h"
 #include "kernels/flush_to_zero.h"
+#include "task/device.h"
 #include "train/described_objective.h"
-#include "train/device.h"
 #include "train/training_step.h"
 
 namespace {

@@ -27,13 +27,13 @@
 #include "array/host_view.h"
 #include "base/text.h"
 #include "comm/self/self.h"
+#include "fields/shared_files.h"
 #include "files/chunk_cache.h"
 #include "files/netcdf_output.h"
 #include "files/node_chunks.h"
 #include "samples/batch_reader.h"
 #include "samples/prefetch.h"
 #include "samples/read_layout.h"
-#include "samples/shared_files.h"
 
 namespace {
 

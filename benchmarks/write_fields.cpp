@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace {
 

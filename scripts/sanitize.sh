@@ -18,13 +18,14 @@ shares=(
   "address,undefined|comm parallel|comm_test layout_test exchange_test redistribute_test"
   "address,undefined|files|files_test"
   "thread|comm checkpoint|checkpoint_test durability_test"
-  "address,undefined|samples|samples_test"
+  "address,undefined|times grids fields|samples_test"
+  "address,undefined|samples images|samples_test"
   "address,undefined|checkpoint optim|checkpoint_test durability_test adamw_test"
   "address,undefined|autograd|gradient_test"
-  "thread|files samples|samples_test"
+  "thread|files fields samples|samples_test"
   "address,undefined|layers|mesh_equality_test"
-  "address,undefined|train|run_directory_test any_mesh_test"
-  "address,undefined|predict estimate sweep|predict_files_test scores_test estimate_test sweep_unit_test"
+  "address,undefined|task init train|task_test first_times_test run_directory_test any_mesh_test"
+  "address,undefined|predict evaluate estimate sweep|predict_files_test scores_test estimate_test sweep_unit_test"
   "address,undefined|report|report_room_test"
 )
 

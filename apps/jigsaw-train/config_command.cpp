@@ -2,7 +2,7 @@
 
 #include "commands.h"
 #include "job.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw {
 

@@ -7,14 +7,14 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
+#include "fields/data_file.h"
+#include "fields/new_files.h"
+#include "fields/shared_files.h"
 #include "files/rechunk.h"
-#include "samples/data_file.h"
-#include "samples/new_files.h"
 #include "samples/read_layout.h"
-#include "samples/shared_files.h"
 #include "samples/statistics.h"
-#include "train/objective.h"
-#include "train/opened_run.h"
+#include "task/objective.h"
+#include "task/opened_run.h"
 
 namespace jigsaw {
 

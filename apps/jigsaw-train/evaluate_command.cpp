@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
-#include "predict/evaluation.h"
-#include "predict/image_evaluation.h"
+#include "evaluate/evaluation.h"
+#include "evaluate/image_evaluation.h"
 
 namespace jigsaw {
 

@@ -23,8 +23,8 @@
 #include "nccl/nccl_communicator.h"
 #include "parallel/collective_check.h"
 #include "parallel/machine.h"
-#include "train/device.h"
-#include "train/memory_need.h"
+#include "task/device.h"
+#include "task/memory_need.h"
 #include "version.h"
 
 namespace jigsaw {

@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "commands.h"
 #include "config/config.h"
+#include "init/first_configuration.h"
 #include "kernels/cuda_context.h"
-#include "train/configuration.h"
-#include "train/first_configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw {
 
@@ -64,7 +64,7 @@ struct InitArguments {
   std::string output = "first.json";
 };
 
-/// Writes a first configuration for data files, see train/first_configuration.h. @throws ConfigError,
+/// Writes a first configuration for data files, see init/first_configuration.h. @throws ConfigError,
 /// DataError
 ExitCode run_init(const InitArguments& options) {
   const fs::path output(options.output);

@@ -23,7 +23,7 @@
 #include "kernels/flush_to_zero.h"
 #include "kernels/remarks.h"
 #include "samples/shared_chunks.h"
-#include "train/device.h"
+#include "task/device.h"
 
 namespace jigsaw {
 

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "comm/communicator.h"
 #include "options.h"
-#include "train/configuration.h"
-#include "train/device.h"
+#include "task/configuration.h"
+#include "task/device.h"
 
 namespace jigsaw {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "command_options.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw {
 

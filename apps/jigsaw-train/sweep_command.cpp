@@ -18,8 +18,8 @@
 #include "samples/channels.h"
 #include "sweep/status_table.h"
 #include "sweep/successive_halving.h"
-#include "train/configuration.h"
-#include "train/scores.h"
+#include "task/configuration.h"
+#include "task/scores.h"
 
 namespace jigsaw {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "commands.h"
-#include "predict/climatology_scores.h"
+#include "evaluate/climatology_scores.h"
 #include "report/run_files.h"
 #include "stop_signals.h"
 #include "train/trainer.h"

@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "config/config.h"
 #include "kernels/flush_to_zero.h"
-#include "train/device.h"
+#include "task/device.h"
 #include "verify/verification.h"
 
 namespace jigsaw {

@@ -13,7 +13,7 @@
 #include "files/grib.h"
 #include "kernels/cuda_context.h"
 #include "nccl/nccl_communicator.h"
-#include "train/device.h"
+#include "task/device.h"
 
 namespace jigsaw {
 

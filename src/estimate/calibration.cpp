@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
-#include "train/memory_need.h"
+#include "task/memory_need.h"
 
 namespace jigsaw::inline estimate {
 

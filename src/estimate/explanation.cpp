@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "parallel/plan_space.h"
-#include "train/device.h"
+#include "task/device.h"
 
 namespace jigsaw::inline estimate {
 

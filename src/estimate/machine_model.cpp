@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "estimate/gpus.h"
-#include "train/device.h"
-#include "train/memory_need.h"
+#include "task/device.h"
+#include "task/memory_need.h"
 
 namespace jigsaw::inline estimate {
 

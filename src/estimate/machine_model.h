@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "parallel/machine.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw::inline estimate {
 

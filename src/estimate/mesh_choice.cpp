@@ -7,7 +7,7 @@
 #include "comm/agreement.h"
 #include "config/config.h"
 #include "estimate/gpus.h"
-#include "train/memory_need.h"
+#include "task/memory_need.h"
 
 namespace jigsaw::inline estimate {
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 
 namespace jigsaw::inline estimate {
 

@@ -6,8 +6,8 @@
 
 #include "estimate/machine_model.h"
 #include "estimate/step_clock.h"
+#include "task/placed_model.h"
 #include "train/described_objective.h"
-#include "train/placed_model.h"
 #include "train/step_count.h"
 
 namespace jigsaw::inline estimate {

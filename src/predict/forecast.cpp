@@ -24,8 +24,8 @@
 #include "predict/start_digest.h"
 #include "predict/step_means.h"
 #include "samples/prescribed_remarks.h"
-#include "train/ensemble.h"
-#include "train/rollouts.h"
+#include "task/ensemble.h"
+#include "task/rollouts.h"
 
 namespace jigsaw::inline predict {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "fields/file_set.h"
 #include "files/netcdf_output.h"
 #include "predict/output_file.h"
 #include "predict/written_leads.h"
-#include "samples/file_set.h"
 
 namespace jigsaw::inline predict {
 

@@ -12,13 +12,13 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "files/image_output.h"
+#include "images/image_axes.h"
 #include "predict/background_writer.h"
 #include "predict/image_run.h"
 #include "predict/output_file.h"
 #include "predict/own_points.h"
 #include "predict/rate.h"
 #include "predict/written_axes.h"
-#include "samples/image_axes.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline predict {

@@ -2,9 +2,9 @@
 #include <span>
 #include <vector>
 
+#include "images/window_reader.h"
 #include "predict/window_blend.h"
-#include "samples/window_reader.h"
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 
 namespace jigsaw::inline predict {
 

@@ -7,7 +7,7 @@
 
 #include "predict/background_writer.h"
 #include "predict/restart_file.h"
-#include "train/forecaster.h"
+#include "task/forecaster.h"
 
 namespace jigsaw::inline predict {
 

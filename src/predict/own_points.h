@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "array/box.h"
-#include "samples/augmentation.h"
+#include "images/augmentation.h"
 
 namespace jigsaw::inline predict {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "train/physical_states.h"
+#include "task/physical_states.h"
 
 namespace jigsaw::inline predict {
 

@@ -7,11 +7,11 @@
 
 #include "files/netcdf_output.h"
 #include "files/variable_file.h"
+#include "grids/axis_map.h"
 #include "predict/output_file.h"
 #include "predict/packed_piece.h"
 #include "predict/trained_model.h"
-#include "samples/axis_map.h"
-#include "samples/time_axis.h"
+#include "times/time_axis.h"
 
 namespace jigsaw::inline predict {
 

@@ -8,7 +8,7 @@
 #include "comm/agreement.h"
 #include "config/config.h"
 #include "files/digest.h"
-#include "train/grid_warnings.h"
+#include "task/grid_warnings.h"
 #include "train/model_parameters.h"
 #include "train/training_state.h"
 

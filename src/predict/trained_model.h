@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 
 namespace jigsaw::inline predict {
 

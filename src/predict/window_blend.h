@@ -2,8 +2,8 @@
 #include <functional>
 #include <vector>
 
+#include "images/sliding_window.h"
 #include "parallel/sharded_tensor.h"
-#include "samples/sliding_window.h"
 
 namespace jigsaw::inline predict {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "samples/image_axes.h"
+#include "images/image_axes.h"
 
 namespace jigsaw::inline predict {
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/text.h"
+#include "fields/data_forms.h"
 #include "report/figures.h"
 #include "report/svg.h"
-#include "samples/data_forms.h"
 #include "train/validation_table.h"
 
 namespace jigsaw::inline report {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "predict/fourier.h"
+#include "evaluate/fourier.h"
 #include "report/figures.h"
 #include "report/svg.h"
-#include "samples/time_axis.h"
+#include "times/time_axis.h"
 
 namespace jigsaw::inline report {
 

@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "fields/data_forms.h"
 #include "files/netcdf_output.h"
 #include "files/variable_file.h"
 #include "report/examples.h"
 #include "report/run_record.h"
-#include "samples/data_forms.h"
 
 namespace jigsaw::inline report {
 

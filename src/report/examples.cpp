@@ -9,11 +9,11 @@
 #include "array/transfer.h"
 #include "base/file.h"
 #include "comm/agreement.h"
+#include "images/image_data.h"
+#include "images/window_reader.h"
 #include "samples/dataset.h"
-#include "samples/image_data.h"
-#include "samples/window_reader.h"
-#include "train/physical_states.h"
-#include "train/scores.h"
+#include "task/physical_states.h"
+#include "task/scores.h"
 #include "train/validation_table.h"
 
 namespace jigsaw::inline report {

@@ -5,7 +5,7 @@
 
 #include "config/json.h"
 #include "report/map_picture.h"
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 
 namespace jigsaw::inline report {
 

@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/variable_file.h"
+#include "grids/axis_map.h"
 #include "report/figures.h"
 #include "report/svg.h"
-#include "samples/axis_map.h"
-#include "samples/time_axis.h"
+#include "times/time_axis.h"
 
 namespace jigsaw::inline report {
 

@@ -15,7 +15,7 @@ std::vector<std::int64_t> list_of(const Json& json) {
   return json.get<std::vector<std::int64_t>>();
 }
 
-std::string times(const std::vector<std::int64_t>& extents) {
+std::string by_extents(const std::vector<std::int64_t>& extents) {
   return extents.empty() ? "one number" : join(extents, " × ");
 }
 
@@ -55,7 +55,7 @@ std::string field_picture(const Json& placement) {
                height = std::clamp(width * rows / columns, 60.0, 360.0);
   Svg svg((width + kApart) * static_cast<double>(across), 28 + (height + kApart) * static_cast<double>(lines),
           "Which rank holds what of the field");
-  svg.text(0, 14, concat("field of ", times(space), " points"), "start", 12);
+  svg.text(0, 14, concat("field of ", by_extents(space), " points"), "start", 12);
   for (std::size_t k = 0; k < layers.size(); ++k) {
     const std::size_t line = k / across;
     const double x0 = 4 + (width + kApart) * static_cast<double>(k % across),
@@ -72,7 +72,8 @@ std::string field_picture(const Json& placement) {
                    h = axes > 1 ? static_cast<double>(extent.at(c - 1)) / rows : 1;
       svg.rectangle(x0 + x * width, y0 + y * height, w * width, h * height,
                     hex_of(category_colour(static_cast<std::size_t>(number))),
-                    concat("rank ", number, ": from [", join(begin, ", "), "], ", times(extent)), "#fff");
+                    concat("rank ", number, ": from [", join(begin, ", "), "], ", by_extents(extent)),
+                    "#fff");
       svg.text(x0 + (x + w / 2) * width, y0 + (y + h / 2) * height + 4, std::to_string(number), "middle");
     }
   }
@@ -112,7 +113,7 @@ void draw_parameter(Svg& svg, double x0, double y0, const std::vector<std::int64
     const std::string names = join(ranks, ", ");
     svg.rectangle(x0 + x, y0 + y, w, h, hex_of(category_colour(static_cast<std::size_t>(ranks[0]))),
                   concat(ranks.size() == 1 ? "rank " : "ranks ", names, ": ", part.at(4).get<std::int64_t>(),
-                         " elements of the box from [", join(begin, ", "), "], ", times(extent)));
+                         " elements of the box from [", join(begin, ", "), "], ", by_extents(extent)));
     const auto most = static_cast<std::size_t>(w / kLetter);
     if (h >= 9 && most >= std::min<std::size_t>(names.size(), 5))
       svg.text(x0 + x + w / 2, y0 + y + h / 2 + 4, shortened(names, most), "middle", 10);

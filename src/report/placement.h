@@ -1,6 +1,6 @@
 #pragma once
 #include "config/json.h"
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 
 namespace jigsaw::inline report {
 

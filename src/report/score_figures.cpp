@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/svg.h"
-#include "samples/time_axis.h"
+#include "times/time_axis.h"
 
 namespace jigsaw::inline report {
 

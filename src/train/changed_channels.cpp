@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "samples/data_forms.h"
-#include "train/scores.h"
+#include "fields/data_forms.h"
+#include "task/scores.h"
 
 namespace jigsaw::inline train {
 

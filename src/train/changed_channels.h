@@ -2,9 +2,9 @@
 #include <string>
 
 #include "config/json.h"
+#include "fields/data_options.h"
 #include "samples/channels.h"
-#include "samples/data_options.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw::inline train {
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/writer.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw::inline train {
 

@@ -5,7 +5,7 @@
 #include "array/grid.h"
 #include "config/json.h"
 #include "samples/sample_source.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw::inline train {
 

@@ -4,10 +4,10 @@
 #include "base/text.h"
 #include "files/glob.h"
 #include "files/probe.h"
+#include "images/image_files.h"
 #include "samples/dataset.h"
-#include "samples/image_files.h"
-#include "train/class_loss.h"
-#include "train/loss_types.h"
+#include "task/class_loss.h"
+#include "task/loss_types.h"
 
 namespace jigsaw::inline train {
 

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "train/objective.h"
+#include "task/objective.h"
 
 namespace jigsaw::inline train {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 #include "train/run_directory.h"
 
 namespace jigsaw::inline train {

@@ -1,7 +1,7 @@
 #pragma once
 #include "optim/optimizer.h"
+#include "task/opened_run.h"
 #include "train/described_objective.h"
-#include "train/opened_run.h"
 
 namespace jigsaw::inline train {
 

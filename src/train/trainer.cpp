@@ -8,10 +8,10 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "fields/data_forms.h"
 #include "kernels/remarks.h"
-#include "samples/data_forms.h"
+#include "task/scores.h"
 #include "train/opening_summary.h"
-#include "train/scores.h"
 #include "train/summary.h"
 #include "train/validation_table.h"
 

@@ -6,7 +6,7 @@
 #include "samples/prefetch.h"
 #include "samples/sample_source.h"
 #include "samples/sampler.h"
-#include "train/placed_model.h"
+#include "task/placed_model.h"
 
 namespace jigsaw::inline train {
 

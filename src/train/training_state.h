@@ -6,7 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "optim/optimizer.h"
 #include "samples/sample_source.h"
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 
 namespace jigsaw::inline train {
 

@@ -4,8 +4,8 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "samples/prefetch.h"
+#include "task/opened_run.h"
 #include "train/device_batches.h"
-#include "train/opened_run.h"
 #include "train/recorded_steps.h"
 
 namespace jigsaw::inline train {

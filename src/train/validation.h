@@ -2,7 +2,7 @@
 #include <functional>
 #include <optional>
 
-#include "train/rollouts.h"
+#include "task/rollouts.h"
 
 namespace jigsaw::inline train {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/terminal.h"
-#include "train/scores.h"
+#include "task/scores.h"
 
 namespace jigsaw::inline train {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/opened_run.h"
+#include "task/opened_run.h"
 #include "verify/output_prints.h"
 
 namespace jigsaw::inline verify {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/json.h"
-#include "samples/data_options.h"
+#include "fields/data_options.h"
 
 namespace jigsaw {
 

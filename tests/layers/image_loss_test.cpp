@@ -8,7 +8,7 @@
 #include "support/golden_file.h"
 #include "support/parameters.h"
 #include "support/test_ranks.h"
-#include "train/loss_types.h"
+#include "task/loss_types.h"
 
 namespace jigsaw {
 namespace {

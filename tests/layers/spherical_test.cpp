@@ -14,7 +14,7 @@
 #include "layers/model.h"
 #include "layers/spherical_harmonics.h"
 #include "support/golden_file.h"
-#include "train/configuration.h"
+#include "task/configuration.h"
 
 namespace jigsaw {
 namespace spherical_test {

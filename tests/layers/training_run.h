@@ -9,7 +9,7 @@
 #include "optim/optimizer.h"
 #include "support/parameters.h"
 #include "support/test_ranks.h"
-#include "train/loss.h"
+#include "task/loss.h"
 
 namespace jigsaw {
 

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "config/config.h"
-#include "predict/climatology_scores.h"
-#include "predict/evaluation.h"
+#include "evaluate/climatology_scores.h"
+#include "evaluate/evaluation.h"
 #include "predict/forecast.h"
 #include "predict/restart_file.h"
 #include "support/netcdf_reader.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "config/config.h"
-#include "predict/image_evaluation.h"
+#include "evaluate/image_evaluation.h"
 #include "predict/image_prediction.h"
 #include "support/on_device.h"
 #include "support/source_dir.h"

@@ -12,7 +12,7 @@
 namespace jigsaw {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 /// The number c of a point of the file: over the eight common points around it, NaN left out.
 double expected(const std::vector<double>& common, const Shape& extents, std::int64_t numbers,
@@ -35,7 +35,7 @@ double expected(const std::vector<double>& common, const Shape& extents, std::in
     sum += weight * value;
     weights += weight;
   }
-  return weights > 0 ? sum / weights : kNaN;
+  return weights > 0 ? sum / weights : kNothing;
 }
 
 struct Case {
@@ -58,7 +58,7 @@ TEST(OwnPoints, AreThoseOfLoopsOverTheWholeImageOnAnyNumberOfRanks) {
     }
     std::vector<double> values(static_cast<std::size_t>(common.count() * kNumbers));
     for (double& value : values) value = std::normal_distribution<double>()(random);
-    for (std::size_t i = 3; i < values.size(); i += 17) values[i] = kNaN;
+    for (std::size_t i = 3; i < values.size(); i += 17) values[i] = kNothing;
     std::vector<double> of_one;
     for (const int ranks : {1, 2, 3, 7}) {
       std::vector<double> found(static_cast<std::size_t>(each.own.count() * kNumbers));

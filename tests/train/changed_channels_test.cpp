@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "train/scores.h"
+#include "task/scores.h"
 
 namespace jigsaw {
 namespace {

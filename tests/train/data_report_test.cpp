@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "train/grid_warnings.h"
+#include "task/grid_warnings.h"
 
 namespace jigsaw {
 namespace data_report_test {

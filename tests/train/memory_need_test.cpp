@@ -1,4 +1,4 @@
-#include "train/memory_need.h"
+#include "task/memory_need.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include "comm/record/record.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
+#include "task/placed_model.h"
 #include "train/opening_summary.h"
-#include "train/placed_model.h"
 #include "train/step_count.h"
 
 namespace jigsaw {

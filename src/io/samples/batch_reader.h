@@ -8,11 +8,11 @@
 
 #include "array/array.h"
 #include "array/box.h"
+#include "fields/file_set.h"
+#include "grids/rim.h"
 #include "samples/channel_writer.h"
 #include "samples/channels.h"
-#include "samples/file_set.h"
 #include "samples/planes.h"
-#include "samples/rim.h"
 #include "samples/statistics.h"
 
 namespace jigsaw::inline samples {

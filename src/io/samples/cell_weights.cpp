@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "samples/cell_areas.h"
+#include "grids/cell_areas.h"
 #include "samples/shared_work.h"
 
 namespace jigsaw::inline samples {

@@ -9,7 +9,7 @@
 
 #include "array/box.h"
 #include "comm/communicator.h"
-#include "samples/file_set.h"
+#include "fields/file_set.h"
 
 namespace jigsaw::inline samples {
 

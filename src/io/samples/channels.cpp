@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "fields/variable_names.h"
 
 namespace jigsaw::inline samples {
 
@@ -145,39 +146,6 @@ Channels make_channels(const DataOptions& options, bool periodic) {
   set_values(channels.inputs, options);
   set_values(channels.targets, options);
   return channels;
-}
-
-bool is_vector_component(const std::string& variable) {
-  // Short names of the Climate Data Store and of GRIB, those of CMIP and CF, and those of WeatherBench 2.
-  static const std::set<std::string> known = {"u",
-                                              "v",
-                                              "u10",
-                                              "v10",
-                                              "u100",
-                                              "v100",
-                                              "10u",
-                                              "10v",
-                                              "100u",
-                                              "100v",
-                                              "u10n",
-                                              "v10n",
-                                              "ua",
-                                              "va",
-                                              "uas",
-                                              "vas",
-                                              "eastward_wind",
-                                              "northward_wind",
-                                              "ewss",
-                                              "nsss",
-                                              "tauu",
-                                              "tauv",
-                                              "u_component_of_wind",
-                                              "v_component_of_wind",
-                                              "10m_u_component_of_wind",
-                                              "10m_v_component_of_wind",
-                                              "100m_u_component_of_wind",
-                                              "100m_v_component_of_wind"};
-  return known.contains(variable);
 }
 
 bool looks_global(const std::vector<std::int64_t>& shape) {

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "samples/data_options.h"
-#include "samples/field.h"
-#include "samples/forcings.h"
-#include "samples/transform.h"
+#include "fields/data_options.h"
+#include "fields/field.h"
+#include "fields/transform.h"
+#include "grids/forcings.h"
 
 namespace jigsaw::inline samples {
 
@@ -53,10 +53,6 @@ Channels make_channels(const DataOptions& options, bool periodic);
 /// Whether rows × columns are those of a whole globe with equal steps (181 × 360, 180 × 360): what to assume
 /// of a grid while no file is open.
 bool looks_global(const std::vector<std::int64_t>& shape);
-
-/// Whether a variable is by its usual names a component of a horizontal vector: "u", "v10",
-/// "10m_u_component_of_wind".
-bool is_vector_component(const std::string& variable);
 
 /// Whether a rollout is given something at its leads: forcings, prescribed fields, or what stands on a rim.
 /// @param rim  whether the data has one.

@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "samples/axis_map.h"
+#include "grids/axis_map.h"
 #include "samples/statistics_pass.h"
 
 namespace jigsaw::inline samples {

@@ -8,9 +8,9 @@
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "config/config.h"
-#include "samples/data_forms.h"
-#include "samples/shared_files.h"
-#include "samples/windows.h"
+#include "fields/data_forms.h"
+#include "fields/shared_files.h"
+#include "times/windows.h"
 
 namespace jigsaw::inline samples {
 

@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "fields/data_options.h"
+#include "fields/file_set.h"
+#include "grids/rim.h"
 #include "samples/batch_reader.h"
 #include "samples/cell_weights.h"
 #include "samples/channels.h"
-#include "samples/data_options.h"
 #include "samples/data_use.h"
-#include "samples/file_set.h"
-#include "samples/rim.h"
 #include "samples/sample_source.h"
 #include "samples/statistics.h"
 #include "samples/statistics_pass.h"

@@ -12,11 +12,11 @@
 
 #include "array/box.h"
 #include "base/text.h"
+#include "fields/field.h"
+#include "fields/members.h"
 #include "files/byte_buffer.h"
 #include "files/file_variable.h"
 #include "files/hyperslab_stream.h"
-#include "samples/field.h"
-#include "samples/members.h"
 
 namespace jigsaw::inline samples {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "array/box.h"
-#include "samples/file_set.h"
+#include "fields/file_set.h"
 
 namespace jigsaw::inline samples {
 

@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "config/json.h"
-#include "samples/data_forms.h"
+#include "fields/data_forms.h"
+#include "fields/units.h"
 #include "samples/shared_work.h"
-#include "samples/units.h"
 
 namespace jigsaw::inline samples {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "fields/file_set.h"
 #include "samples/channels.h"
-#include "samples/file_set.h"
 #include "samples/moments.h"
 
 namespace jigsaw::inline samples {

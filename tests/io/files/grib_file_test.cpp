@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "fields/file_set.h"
 #include "files/probe.h"
 #include "io/fixtures.h"
-#include "samples/file_set.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {

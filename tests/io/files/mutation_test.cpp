@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/self/self.h"
+#include "fields/new_files.h"
 #include "files/probe.h"
 #include "io/fixtures.h"
-#include "samples/new_files.h"
 #include "support/temporary_folder.h"
 
 /// Libraries leave memory of files behind that they refuse. What this program's own code does not close, the

@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "base/lower_case.h"
 #include "base/text.h"
+#include "fields/file_set.h"
 #include "files/coordinate_values.h"
 #include "files/grib.h"
 #include "files/hdf5_file.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
-#include "samples/file_set.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {

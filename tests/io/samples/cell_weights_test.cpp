@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/thread/run_ranks.h"
+#include "grids/cell_areas.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
-#include "samples/cell_areas.h"
 #include "samples/dataset.h"
 #include "support/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "samples/windows.h"
+#include "times/windows.h"
 
 #include <algorithm>
 #include <set>

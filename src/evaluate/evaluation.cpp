@@ -1,0 +1,195 @@
+#include "evaluate/evaluation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/progress_bar.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "evaluate/score_files.h"
+#include "evaluate/score_report.h"
+#include "fields/shared_files.h"
+#include "fields/units.h"
+#include "samples/prescribed_remarks.h"
+#include "task/grid_warnings.h"
+#include "train/validation.h"
+
+namespace jigsaw::inline evaluate {
+
+namespace {
+
+/// Where the climatology is asked for.
+std::vector<DayAndHour> verification_times(const Dataset& data, int leads) {
+  std::set<DayAndHour> times;
+  for (const Time start : data.valid_windows()) {
+    for (int lead = 1; lead <= leads; ++lead)
+      times.insert(day_and_hour(start + lead * data.options().lead_time, data.files().calendar()));
+  }
+  return {times.begin(), times.end()};
+}
+
+std::vector<Region> regions_of(const Grid& grid, const EvaluationOptions& options) {
+  std::vector<Region> regions = usual_regions(grid);
+  for (const std::string& text : options.regions) {
+    const Region region = parse_region(text);
+    if (std::ranges::any_of(regions, [&](const Region& known) { return known.name == region.name; }))
+      throw ConfigError(concat("command line: --region ", text, " has the name of another region"));
+    regions.push_back(region);
+  }
+  return regions;
+}
+
+/// How much each point of a rank's piece counts in each region.
+std::vector<std::vector<double>> weights_of(const std::vector<Region>& regions, Dataset& data,
+                                            const Box& piece) {
+  const Box plane{{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
+  std::optional<PointPlaces> places;
+  if (!data.grid().geographic) places = data.files().read_degrees(plane);
+  std::vector<std::vector<double>> weights;
+  for (const Region& region : regions)
+    weights.push_back(
+        region.point_weights(data.grid(), plane, places ? &*places : nullptr, data.cell_weights()));
+  return weights;
+}
+
+/// @throws ConfigError  on all ranks, when no point of the grid lies in a region. Collective.
+void require_points(const std::vector<Region>& regions, const std::vector<std::vector<double>>& weights,
+                    Communicator& world) {
+  std::vector<double> sums;
+  for (const std::vector<double>& of_region : weights)
+    sums.push_back(std::accumulate(of_region.begin(), of_region.end(), 0.0));
+  sums = world.all_reduce(sums, ReduceOp::kSum);
+  for (std::size_t r = 0; r < regions.size(); ++r) {
+    if (sums[r] > 0) continue;
+    throw ConfigError(concat("command line: the region ", regions[r].name, " holds no point of the grid"));
+  }
+}
+
+/// The climatology of a rank's piece, from files of its own or from the training period.
+/// @param paths, open_file  of those files.
+std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int leads,
+                                            const std::vector<std::string>& paths,
+                                            const FileOpener& open_file) {
+  const std::vector<Channel>& targets = data.channels().targets;
+  const std::vector<DayAndHour> wanted = verification_times(data, leads);
+  if (paths.empty()) {
+    return std::make_unique<Climatology>(data.files(), targets, piece,
+                                         data.files().periods(data.options().train, "data.train"), wanted);
+  }
+  FileSet files(paths, Climatology::file_selection(data.options()), open_file);
+  files.take_grid(data.files());
+  for (const Channel& target : targets) {
+    files.select(target.field, false);
+    const std::string &units = data.files().units(target.field), &there = files.units(target.field);
+    if (units.empty() || there.empty() || same_unit(units, there)) continue;
+    throw DataError(concat("the climatology of ", target.name, " in ", paths.front(), " is in \"", there,
+                           "\", the data in \"", units, "\""));
+  }
+  return std::make_unique<Climatology>(files, targets, piece, wanted);
+}
+
+/// Variables without scores at points that persistence has some at; they would be shown as missing alone.
+void warn_of_not_finite(const ScoreReport& report, Log& log) {
+  std::vector<std::string> names;
+  for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
+    for (int lead = 0; lead < report.scores->leads(); ++lead) {
+      const ForecastScore score = report.scores->score(lead, variable, 0);
+      if (std::isfinite(score.rmse) || !std::isfinite(score.persistence_rmse)) continue;
+      names.push_back(report.variables[variable]);
+      break;
+    }
+  }
+  if (names.empty()) return;
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  const std::string more = names.size() > shown ? concat(" and ", names.size() - shown, " more") : "";
+  names.resize(shown);
+  log.warn(concat("forecasts of ", join(names, ", "), more, " are not finite, and have no scores"));
+}
+
+ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
+                      const ForecastScores& scores, FileSet& files) {
+  ScoreReport report;
+  report.title = options.title;
+  report.source = concat("jigsaw-train, ", model.description());
+  report.lead_time = data.options().lead_time;
+  report.of_months = data.options().time_step.month;
+  report.forecasts = data.count(Split::kValid);
+  report.scores = &scores;
+  for (const Period& period : files.periods(data.options().valid, "data.valid"))
+    report.periods.push_back(files.text_of(period));
+  for (const Channel& target : data.channels().targets) {
+    report.variables.push_back(target.name);
+    report.units.push_back(files.units(target.field));
+  }
+  return report;
+}
+
+}  // namespace
+
+void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log) {
+  OpenedRun& run = model.run();
+  auto& data = dynamic_cast<Dataset&>(run.data());
+  const Rank& rank = run.placed().rank();
+  for (const std::string& warning : area_warnings(run.configuration(), data)) log.warn(warning);
+  const int leads = run.configuration().validation_rollout();
+  const std::int64_t members = run.placed().members();
+  const Box piece = rank.box(run.placed().sample_layout(run.placed().samples()));
+  std::vector<Region> regions;
+  std::vector<std::vector<double>> weights;
+  std::optional<ScoreFiles> files;
+  std::unique_ptr<Climatology> climatology;
+  together(run.world(), [&] {
+    if (data.files().of_months() && !options.climatology.empty())
+      throw ConfigError(
+          "command line: --climatology is by day of the year, and data.time_step is \"month\"; without it "
+          "that of "
+          "the training period is taken");
+    if (data.valid_windows().empty())
+      throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
+    regions = regions_of(data.grid(), options);
+    weights = weights_of(regions, data, piece);
+    if (run.world().rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite, data.paths());
+  });
+  together(run.world(), [&] { require_points(regions, weights, run.world()); });
+  const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
+  const FileOpener open_file =
+      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
+  together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
+  for (const std::string& remark :
+       gap_remarks(data, data.files().periods(data.options().valid, "data.valid")))
+    log.warn(remark);
+  data.files().watch_prescribed();
+  const auto before = std::chrono::steady_clock::now();
+  ForecastScores scores(rank.context, data, std::move(regions), weights, leads, members, climatology.get(),
+                        thresholds_of(data, run.configuration().validation));
+  {
+    ProgressBar bar(log, "evaluate");
+    Validation(run, true).run([&](int lead, const ShardedTensor& prediction,
+                                  const Batch& batch) { scores.add(rank, lead, prediction, batch); },
+                              [&](double part) { bar.update(part); });
+  }
+  scores.finish(rank);
+  for (const std::string& remark :
+       blank_remarks(data, times_of_forecasts(data, data.valid_windows(), leads), run.world()))
+    log.warn(remark);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
+  together(run.world(), [&] {
+    if (run.world().rank() != 0) return;
+    const ScoreReport report = report_of(model, data, options, scores, data.files());
+    // First the files, which whoever stops reading the table does not keep from being written.
+    files->write([&] { return json_of(report); },
+                 [&](const std::string& path) { write_netcdf(report, path); });
+    for (const std::string& line : table_of(report)) log.info(line);
+    warn_of_not_finite(report, log);
+  });
+  log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),
+                  members > 1 ? concat(" and ", members, " members") : "", " in ",
+                  human_seconds(seconds.count())));
+}
+
+}  // namespace jigsaw::inline evaluate

@@ -1,0 +1,51 @@
+#include "evaluate/score_files.h"
+
+#include <fcntl.h>
+
+#include <filesystem>
+#include <span>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jigsaw::inline evaluate {
+
+namespace {
+
+std::filesystem::path place(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal();
+}
+
+std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite, const std::string& option,
+                                      const std::vector<std::string>& inputs) {
+  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite, option, inputs);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  try {
+    File(path, O_WRONLY).write(std::as_bytes(std::span(text)), 0);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
+}  // namespace
+
+ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
+                       const std::vector<std::string>& inputs) {
+  if (!json.empty() && !netcdf.empty() && place(json) == place(netcdf))
+    throw ConfigError(concat("command line: --json and --netcdf both name ", json));
+  json_ = output_at(json, overwrite, "--json", inputs);
+  netcdf_ = output_at(netcdf, overwrite, "--netcdf", inputs);
+}
+
+void ScoreFiles::write(const std::function<Json()>& json,
+                       const std::function<void(const std::string& path)>& netcdf) {
+  if (json_)
+    write_text(json_->temporary(), json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (netcdf_) netcdf(netcdf_->temporary());
+  commit_together({json_.get(), netcdf_.get()});
+}
+
+}  // namespace jigsaw::inline evaluate

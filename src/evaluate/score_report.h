@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "evaluate/forecast_scores.h"
+
+namespace jigsaw::inline evaluate {
+
+/// Scores of forecasts with what they are of, for people and programs.
+struct ScoreReport {
+  std::string title, source;
+  Time lead_time = 6 * kHour;  ///< from each lead to the next
+  bool of_months = false;      ///< whether people are told months
+  std::int64_t forecasts = 0;
+  std::vector<std::string> periods;
+  std::vector<std::string> variables, units;  ///< per target channel
+  const ForecastScores* scores = nullptr;
+};
+
+/// A table: for each variable and region its scores at each lead; then the same of each of its thresholds.
+std::vector<std::string> table_of(const ScoreReport& report);
+/// {"lead_hours": [6, 12], "scores": {"t2m": {"all": {"rmse": [1.2, 1.9], …}}}, "spectra": …}, of several
+/// members "rank_histograms": {"t2m": {"all": …}}, too; null where there is no number. Of
+/// thresholds "thresholds": {"tp": {"0.1": {"all": {"csi": […], …}}}}.
+Json json_of(const ScoreReport& report);
+/// CF-1.10: "t2m_rmse" [region, lead_time], …, "t2m_power" [lead_time, wave_number] and "t2m_power_truth", of
+/// several members "t2m_rank_histogram" [region, lead_time, rank]; of thresholds
+/// "tp_csi" [tp_threshold, region, lead_time], …, "tp_fss" [tp_threshold, region, lead_time, fss_scale]; NaN
+/// where there is no number. @throws DataError
+void write_netcdf(const ScoreReport& report, const std::string& path);
+
+}  // namespace jigsaw::inline evaluate

@@ -1,0 +1,58 @@
+#include "evaluate/score_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/text.h"
+#include "predict/forecast_file.h"
+
+namespace jigsaw::inline evaluate {
+
+namespace {
+
+/// A number in nine columns.
+std::string cell(double value) {
+  std::array<char, 32> text{};
+  if (std::isnan(value)) {
+    std::snprintf(text.data(), text.size(), " %9s", "-");
+  } else {
+    std::snprintf(text.data(), text.size(), " %9.4g", value);
+  }
+  return text.data();
+}
+
+/// A word above them.
+std::string title_cell(const std::string& title) {
+  return std::string(title.size() < 10 ? 10 - title.size() : 1, ' ') + title;
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
+}
+
+}  // namespace
+
+std::vector<std::string> score_table(
+    const ScoreReport& report, const std::string& title, const std::vector<std::string>& columns,
+    const std::function<std::vector<double>(std::size_t region, int lead)>& numbers) {
+  const std::vector<Region>& regions = report.scores->regions();
+  std::size_t width = 8;
+  for (const Region& region : regions) width = std::max(width, region.name.size());
+  std::string titles = concat("  ", padded("region", width), "    lead");
+  for (const std::string& column : columns) titles += title_cell(column);
+  std::vector<std::string> lines = {title, titles};
+  for (std::size_t region = 0; region < regions.size(); ++region) {
+    for (int lead = 0; lead < report.scores->leads(); ++lead) {
+      const std::string hours = lead_text((lead + 1) * report.lead_time, report.of_months);
+      std::string line = concat("  ", padded(regions[region].name, width), "  ",
+                                std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
+      for (const double number : numbers(region, lead)) line += cell(number);
+      lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
+}  // namespace jigsaw::inline evaluate

@@ -1,0 +1,278 @@
+#include "init/first_fields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "times/windows.h"
+
+namespace jigsaw::inline init {
+
+namespace {
+
+/// Points of a plane that are looked at: those of a 0.25° grid are all of it.
+constexpr std::int64_t kMostSampled = std::int64_t{1} << 20;
+/// As many show whether there is a value at all, nearly always.
+constexpr std::int64_t kFewSampled = std::int64_t{1} << 14;
+
+bool is_missing(double value) {
+  return std::isnan(value);
+}
+
+/// The whole of a plane of at most so many points, else rows spread over it.
+std::vector<Box> sampled_boxes(const Shape& plane, std::int64_t most) {
+  constexpr std::int64_t kMostRows = 64;
+  if (plane.count() <= most) return {Box::whole(plane)};
+  const std::int64_t rows = std::clamp<std::int64_t>(most / plane[1], 1, std::min(kMostRows, plane[0]));
+  std::vector<Box> boxes(static_cast<std::size_t>(rows), Box::whole(plane));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    Box& box = boxes[static_cast<std::size_t>(i)];
+    box.begin[0] = (2 * i + 1) * plane[0] / (2 * rows);
+    box.extent[0] = 1;
+  }
+  return boxes;
+}
+
+std::vector<double> sampled_values(FileSet& files, const Field& field, Time time,
+                                   std::int64_t most = kMostSampled) {
+  std::vector<double> values;
+  for (const Box& box : sampled_boxes(files.grid().shape(), most)) {
+    const std::size_t begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(box.extent.count()));
+    files.read(field, time, box, std::span(values).subspan(begin));
+  }
+  return values;
+}
+
+/// Spread over all, and over the hours of the day: a region has no sunshine at night.
+std::vector<Time> sampled_times(const std::vector<Time>& times) {
+  // The seventh, fourteenth, … of 24 steps: of 2, 4 or 8 that make a day each is among them.
+  constexpr std::size_t kTimes = 12, kBlock = 24, kOffset = 7;
+  if (times.empty()) return {};
+  const std::size_t last = times.size() - 1;
+  std::vector<Time> sampled = {times[last]};
+  for (std::size_t k = 0; k < kTimes; ++k) {
+    const std::size_t block = k * times.size() / kTimes / kBlock;
+    sampled.push_back(times[std::min(block * kBlock + k * kOffset % kBlock, last)]);
+  }
+  std::ranges::sort(sampled);
+  sampled.erase(std::unique(sampled.begin(), sampled.end()), sampled.end());
+  return sampled;
+}
+
+bool has_values(FileSet& files, const Field& field) {
+  const std::vector<Time> times = sampled_times(files.times(field));
+  const auto found = [&](Time time, std::int64_t most) {
+    return !std::ranges::all_of(sampled_values(files, field, time, most), is_missing);
+  };
+  return (!times.empty() && found(times.front(), kFewSampled)) ||
+         std::ranges::any_of(times, [&](Time time) { return found(time, kMostSampled); });
+}
+
+enum class Change : std::uint8_t { kSome, kNone, kMissing };
+
+/// Whether a field has one state at all sampled times. Data sets repeat what is constant (orography, land)
+/// with a time. States that are missing as a whole say nothing.
+Change change_of(FileSet& files, const Field& field) {
+  std::vector<double> first;
+  double packing = 0;
+  int states = 0;
+  for (const Time time : sampled_times(files.times(field))) {
+    const std::vector<double> values = sampled_values(files, field, time);
+    if (std::ranges::all_of(values, is_missing)) continue;
+    if (++states == 1) {
+      double least = INFINITY, most = -INFINITY;
+      for (const double value : values) {
+        if (value < least) least = value;
+        if (value > most) most = value;
+      }
+      // Files may pack it by different scales, into some ten thousands of steps.
+      packing = 1e-4 * (most - least);
+      first = values;
+      continue;
+    }
+    const auto same = [packing](double a, double b) {
+      return std::abs(a - b) <= packing || (is_missing(a) && is_missing(b));
+    };
+    if (!std::ranges::equal(first, values, same)) return Change::kSome;
+  }
+  return states == 0 ? Change::kMissing : states == 1 ? Change::kSome : Change::kNone;
+}
+
+/// Whether a selected constant field has one value everywhere, or none: nothing to learn from, nor to
+/// normalise by.
+bool is_flat(FileSet& files, const VariableSummary& variable) {
+  std::vector<double> values(static_cast<std::size_t>(files.grid().shape().count()));
+  files.read(Field{variable.name, {}}, variable.times.empty() ? 0 : variable.times.front(),
+             Box::whole(files.grid().shape()), std::span(values));
+  std::erase_if(values, is_missing);
+  return std::ranges::adjacent_find(values, std::not_equal_to()) == values.end();
+}
+
+class FieldChoice {
+ public:
+  FieldChoice(FileSet& files, std::vector<std::string>& notices) : files_(files), notices_(notices) {}
+
+  /// A variable that training would refuse is left out, and told.
+  void add(const VariableSummary& variable) {
+    if (!variable.fault.empty()) return refuse(variable.fault);
+    try {
+      if (variable.times.size() <= 1) {
+        add_constant(variable);
+      } else if (variable.levels.empty()) {
+        add_changing(variable);
+      } else {
+        add_levels(variable);
+      }
+    } catch (const DataError& error) {
+      refuse(error.what());
+    }
+  }
+  FirstFields fields() const {
+    FirstFields fields = fields_;
+    fields.changing = choose_by_times(changing_, notices_);
+    std::ranges::sort(fields.constant);
+    std::ranges::sort(fields.flat);
+    return fields;
+  }
+  const std::string& first_reason() const { return first_reason_; }
+
+ private:
+  void refuse(const std::string& why) {
+    if (first_reason_.empty()) first_reason_ = why;
+    notices_.push_back(concat("left out: ", why));
+  }
+  std::string looked_at(const Field& field) const {
+    return concat("at the ", sampled_times(files_.times(field)).size(), " times that were looked at");
+  }
+
+  void add_constant(const VariableSummary& variable) {
+    if (!variable.levels.empty()) {
+      notices_.push_back(concat("left out: ", variable.name,
+                                " has levels and at most one time; data.static takes it ",
+                                "where its levels are named"));
+      return;
+    }
+    take_constant(variable, [&](const Field& field, const std::string& other) {
+      return concat(files_.where(field), variable.times.empty() ? " has no time" : " has one time only",
+                    ", and other values in ", other,
+                    ": data.static takes what is constant, and data.variables what has times");
+    });
+  }
+
+  /// Some files may repeat with a time what others hold without one.
+  void add_partly_timed(const VariableSummary& variable, const std::string& path) {
+    take_constant(variable, [&](const Field& /*field*/, const std::string& other) {
+      return concat(path, " has no time, and it changes (", other,
+                    " has other values): leave the file out, or write it with its time");
+    });
+  }
+
+  /// @param why  what is said of a field that is not constant, behind its name, with a file of other values.
+  void take_constant(const VariableSummary& variable,
+                     const std::function<std::string(const Field&, const std::string&)>& why) {
+    const Field field{variable.name, {}};
+    files_.select(field, false);
+    if (const std::optional<std::string> other = files_.changes_in(field))
+      return refuse(concat(variable.name, " in ", why(field, *other)));
+    (is_flat(files_, variable) ? fields_.flat : fields_.constant).push_back(variable.name);
+  }
+
+  void add_changing(const VariableSummary& variable) {
+    const Field field{variable.name, {}};
+    if (const std::optional<std::string> path = files_.file_without_time(field))
+      return add_partly_timed(variable, *path);
+    files_.select(field, true);
+    switch (change_of(files_, field)) {
+      case Change::kSome:
+        take_changing(variable);
+        break;
+      case Change::kMissing:
+        refuse(
+            concat(variable.name, " in ", files_.where(field), " is missing everywhere ", looked_at(field)));
+        break;
+      case Change::kNone: {
+        const bool flat = is_flat(files_, variable);
+        notices_.push_back(concat(
+            variable.name, " does not change ", looked_at(field),
+            flat ? ", and is the same everywhere: it is left out" : ": it is taken as constant (data.static)",
+            "; name it in data.variables if it changes"));
+        (flat ? fields_.flat : fields_.constant).push_back(variable.name);
+        break;
+      }
+    }
+  }
+
+  void add_levels(VariableSummary variable) {
+    std::vector<double> levels;
+    std::vector<std::string> missing;
+    for (const double level : variable.levels) {
+      const Field field{variable.name, level};
+      files_.select(field, true);
+      if (has_values(files_, field)) {
+        levels.push_back(level);
+      } else {
+        missing.push_back(format_level(level));
+      }
+    }
+    const Field first{variable.name, variable.levels.front()};
+    if (!missing.empty()) {
+      refuse(concat(variable.name, " in ", files_.where(first), " is missing everywhere ", looked_at(first),
+                    levels.empty()        ? ""
+                    : missing.size() == 1 ? concat(" on the level ", missing[0])
+                                          : concat(" on the levels ", join(missing, ", "))));
+    }
+    if (levels.empty()) return;
+    variable.levels = std::move(levels);
+    take_changing(variable);
+  }
+
+  /// With the times of its levels, which may be in files of their own.
+  void take_changing(VariableSummary variable) {
+    if (variable.levels.empty())
+      variable.times = common_times(variable.times, files_.times({variable.name, {}}));
+    for (const double level : variable.levels)
+      variable.times = common_times(variable.times, files_.times({variable.name, level}));
+    changing_.push_back(std::move(variable));
+  }
+
+  FileSet& files_;
+  std::vector<std::string>& notices_;
+  FirstFields fields_;
+  std::vector<VariableSummary> changing_;
+  std::string first_reason_;
+};
+
+}  // namespace
+
+FirstFields first_fields(FileSet& files, const std::string& path, const std::set<std::string>& bounds,
+                         std::vector<std::string>& notices) {
+  std::vector<VariableSummary> catalogue = files.catalogue();
+  std::erase_if(catalogue, [&](const VariableSummary& variable) { return bounds.contains(variable.name); });
+  catalogue = join_by_names(catalogue, notices);
+  FieldChoice choice(files, notices);
+  // Those that are predicted say which grid it is: first what will be, by its times alone.
+  const auto constant =
+      std::stable_partition(catalogue.begin(), catalogue.end(),
+                            [](const VariableSummary& variable) { return variable.times.size() > 1; });
+  std::vector<std::string> untold;
+  const VariablesByTimes likely = choose_by_times({catalogue.begin(), constant}, untold);
+  std::stable_partition(catalogue.begin(), constant, [&](const VariableSummary& variable) {
+    return std::ranges::find(likely.predicted, variable.name, &VariableSummary::name) !=
+           likely.predicted.end();
+  });
+  for (const VariableSummary& variable : catalogue) choice.add(variable);
+  FirstFields fields = choice.fields();
+  if (fields.changing.predicted.empty()) {
+    throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
+                                                  : choice.first_reason());
+  }
+  return fields;
+}
+
+}  // namespace jigsaw::inline init

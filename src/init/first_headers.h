@@ -1,0 +1,31 @@
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "files/variable_file.h"
+
+namespace jigsaw::inline init {
+
+/// What headers of files say beside their fields.
+
+/// Why variables of a file cannot be read, "t2m in a.zarr cannot be used: …", of each that has not just one
+/// dimension.
+std::vector<std::string> refusals_in(const VariableFile& file);
+/// The names of variables that hold the limits of cells, as the attribute `bounds` of others has them.
+std::set<std::string> bounds_in(const VariableFile& file);
+
+/// Whether a variable has a latitude, a longitude and a time, as they are called: what is wrong with them is
+/// no sign of images.
+bool has_fields_in_time(const std::string& path);
+/// Why the first such variable that cannot be read cannot be; "" where there is none.
+std::string refusal_of_field(const std::string& path);
+/// What the largest variable lacks that looks like a field, by names of dimensions or attributes of CF, to be
+/// one in time; "" where none looks so.
+std::string lack_of_field(const std::string& path);
+/// The format of images that a file is of which cannot be read as fields; "" where it cannot be opened at
+/// all. Nothing where its name, or its format, which names dimensions, says that it holds fields.
+std::optional<std::string> image_format(const std::string& path);
+
+}  // namespace jigsaw::inline init

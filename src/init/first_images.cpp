@@ -1,0 +1,368 @@
+#include "init/first_images.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/lower_case.h"
+#include "base/text.h"
+#include "files/coordinate_units.h"
+#include "files/glob.h"
+#include "files/probe.h"
+#include "files/variable_file.h"
+#include "init/first_headers.h"
+#include "init/first_sections.h"
+
+namespace jigsaw::inline init {
+
+namespace {
+
+/// A data set that each of some files holds.
+struct ImageSet {
+  std::vector<std::string> paths;
+  std::string name;
+  Shape shape;                      ///< in the first file
+  std::vector<std::string> others;  ///< of the first file, which would do as well
+  bool is_largest = false;          ///< than each of those
+};
+
+bool is_image(const FileVariable& variable) {
+  return variable.numeric() && variable.shape.rank() >= 2 && variable.shape.rank() <= 5 &&
+         variable.shape.count() > 0;
+}
+
+bool is_named_like_a_target(const std::string& name) {
+  return std::ranges::any_of(std::array{"label", "mask", "seg", "target", "truth"},
+                             [&](const char* word) { return name.find(word) != std::string::npos; });
+}
+
+/// Whether a data set says of another one how good it is, or where it lies: by its attributes (CF, section
+/// 3.5), or, of numbers of 8 bits, by its name.
+bool is_beside_images(const FileVariable& variable) {
+  const std::string standard_name = variable.text("standard_name"), units = variable.text("units");
+  const auto has = [&](const char* attribute) {
+    return variable.numbers.contains(attribute) || variable.texts.contains(attribute);
+  };
+  if (has("flag_values") || has("flag_masks") || has("flag_meanings")) return true;
+  if (standard_name.ends_with("status_flag") || standard_name.ends_with("quality_flag")) return true;
+  if (counts_north(units) || counts_east(units)) return true;
+  const std::string name = to_lower(variable.name);
+  return variable.bytes == 1 && std::ranges::any_of(std::array{"dqf", "qual", "flag"}, [&](const char* word) {
+           return name.find(word) != std::string::npos;
+         });
+}
+
+bool has_channels_first(const VariableFile& file) {
+  return file.format() == "NIfTI";
+}
+
+/// Whether a target has a value at each point of an image: their extents are the same but for that of
+/// channels.
+bool lies_on(const Shape& target, const Shape& image, bool channels_first) {
+  const auto points = [](const Shape& whole, int from, int to) {
+    return std::vector<std::int64_t>(whole.begin() + from, whole.begin() + to);
+  };
+  const int rank = image.rank();
+  const std::vector<std::int64_t> all = points(target, 0, target.rank());
+  return all == points(image, 0, rank) ||
+         all == (channels_first ? points(image, 1, rank) : points(image, 0, rank - 1));
+}
+
+bool yields_to_none(const FileVariable& /*variable*/) {
+  return false;
+}
+
+/// The first of the largest data sets of the first file that `suits`; nothing where none does.
+/// @param yields  of a data set that is taken where no other suits.
+template <typename Suits, typename Yields>
+std::optional<ImageSet> largest(const VariableFile& file, const std::vector<std::string>& paths,
+                                const Suits& suits, const Yields& yields) {
+  const FileVariable* found = nullptr;
+  std::vector<std::string> names;
+  std::vector<std::int64_t> points;
+  for (const FileVariable& variable : file.variables()) {
+    if (!is_image(variable) || !suits(variable)) continue;
+    names.push_back(variable.name);
+    points.push_back(variable.shape.count());
+    const auto rank = [&](const FileVariable& of) { return std::pair(!yields(of), of.shape.count()); };
+    if (found == nullptr || rank(variable) > rank(*found)) found = &variable;
+  }
+  if (found == nullptr) return std::nullopt;
+  std::erase(names, found->name);
+  const std::int64_t own = found->shape.count();
+  const bool is_largest = std::ranges::max(points) == own && std::ranges::count(points, own) == 1;
+  return ImageSet{paths, found->name, found->shape, std::move(names), is_largest};
+}
+
+/// Of several data sets that one is taken.
+/// @param key   of the configuration that names it.
+/// @param what  all of them are.
+void note_choice(const ImageSet& chosen, const std::string& key, const std::string& what,
+                 std::vector<std::string>& notices) {
+  constexpr std::size_t kMostNamed = 8;
+  if (chosen.others.empty()) return;
+  std::vector<std::string> named(
+      chosen.others.begin(),
+      chosen.others.begin() + static_cast<std::ptrdiff_t>(std::min(chosen.others.size(), kMostNamed)));
+  if (chosen.others.size() > kMostNamed)
+    named.push_back(concat("and ", chosen.others.size() - kMostNamed, " more"));
+  const std::string own = without_groups(chosen.name);
+  const bool in_groups = own != chosen.name && std::ranges::all_of(chosen.others, [&](const auto& other) {
+                           return other.ends_with("/" + own);
+                         });
+  notices.push_back(concat(key, " takes ", chosen.name, chosen.is_largest ? ", the largest of " : ", one of ",
+                           chosen.others.size() + 1, " ", what, " in ", chosen.paths.front(),
+                           "; name another there (", join(named, ", "), ")",
+                           in_groups ? concat(", or \"*/", own, "\" for that of each group") : ""));
+}
+
+std::unique_ptr<VariableFile> open_images(const std::string& path) {
+  return open_variables(path, Dimensions::kByNumber);
+}
+
+ImageSet find_targets(const FirstOptions& options, const std::vector<std::string>& paths) {
+  const bool own_files = !options.targets.empty();
+  const std::vector<std::string> where = own_files ? expand_patterns(options.targets, ".") : paths;
+  if (own_files) probe_files(where, Dimensions::kByNumber, External::kRefused);
+  if (where.size() != paths.size()) {
+    throw DataError(concat("--data names ", paths.size(), " files and --targets ", where.size(),
+                           "; each image must have its target, in the order of names"));
+  }
+  const auto file = open_images(where.front());
+  const auto suits = [&](const FileVariable& variable) {
+    return own_files || is_named_like_a_target(variable.name);
+  };
+  std::optional<ImageSet> found = largest(*file, where, suits, yields_to_none);
+  if (!found) {
+    throw DataError(concat(where.front(),
+                           own_files
+                               ? " holds no targets: numbers of 2 to 5 dimensions"
+                               : " holds no targets: no data set has label, mask, seg, target or truth in "
+                                 "its name; name them in data.targets, or files of their own in --targets"));
+  }
+  return *std::move(found);
+}
+
+/// @param targets  null where the task has none.
+ImageSet find_images(const std::vector<std::string>& paths, const ImageSet* targets) {
+  const auto file = open_images(paths.front());
+  const auto suits = [&](const FileVariable& variable) {
+    if (targets == nullptr) return !is_named_like_a_target(variable.name);
+    const bool itself = targets->paths == paths && variable.name == targets->name;
+    return !itself && lies_on(targets->shape, variable.shape, has_channels_first(*file));
+  };
+  std::optional<ImageSet> found = largest(*file, paths, suits, is_beside_images);
+  if (found) return *std::move(found);
+  if (targets != nullptr)
+    throw DataError(concat(paths.front(), " holds no image with the extents ", targets->shape,
+                           " of the targets ", targets->name, " in ", targets->paths.front()));
+  const std::vector<std::string> refusals = refusals_in(*file);
+  throw DataError(concat(paths.front(),
+                         " holds no field on latitude and longitude with several times, and no image: ",
+                         "numbers of 2 to 5 dimensions", refusals.empty() ? "" : "; ",
+                         refusals.empty() ? "" : refusals.front()));
+}
+
+/// What the dims of a data set of images most likely are.
+std::vector<std::string> dims_of(const ImageSet& images, const ImageSet* targets) {
+  constexpr std::int64_t kMostColours = 4;
+  const Shape& shape = images.shape;
+  const int rank = shape.rank();
+  const bool fewer = targets != nullptr && targets->shape.rank() < rank;
+  std::vector<std::string> dims;
+  if (rank == 2) {
+    dims = {"height", "width"};
+  } else if (has_channels_first(*open_images(images.paths.front()))) {
+    dims = {"depth", "height", "width"};
+    if (rank == 4) dims.insert(dims.begin(), "channel");
+    if (rank > 4)
+      throw DataError(concat(images.name, " in ", images.paths.front(), " is ", shape,
+                             ": images of NIfTI have up to 4 dimensions here"));
+  } else if (fewer || rank == 5 || shape[rank - 1] <= kMostColours) {
+    dims = {"sample", "depth", "height", "width", "channel"};
+    if (rank < 5) dims.erase(dims.begin() + 1);  // no depth
+    if (rank < 4) dims.erase(dims.begin());      // no samples
+  } else {
+    dims = {"sample", "depth", "height", "width"};
+    if (rank < 4) dims.erase(dims.begin());
+  }
+  return dims;
+}
+
+/// Standard deviation of the middle of the first image, some thousands of points.
+double deviation(const ImageSet& images) {
+  Box box = Box::whole(images.shape);
+  for (int dim = 0; dim < images.shape.rank(); ++dim) {
+    const std::int64_t extent = std::min<std::int64_t>(images.shape[dim], 24);
+    box.begin[dim] = (images.shape[dim] - extent) / 2;
+    box.extent[dim] = extent;
+  }
+  std::vector<double> values(static_cast<std::size_t>(box.extent.count()));
+  const auto file = open_images(images.paths.front());
+  file->read<double>(*file->find(images.name), box, values);
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  if (values.empty()) return 0;
+  const double count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / count);
+}
+
+const FileVariable& variable_in(const VariableFile& file, const std::string& name) {
+  const FileVariable* const found = file.find(name);
+  if (found == nullptr)
+    throw DataError(concat(file.path(), " has no data set ", name, ", which the first file has"));
+  return *found;
+}
+
+/// What the labels of all files name.
+struct Labels {
+  std::int64_t classes = 0;  ///< from 0 on; 0 when they are other numbers
+  bool unlabelled = false;   ///< 255 is among them, far above the others: points without a label
+  std::int64_t absent = 0;   ///< of these that no point has
+};
+
+constexpr std::size_t kMostClasses = 256, kUnlabelled = 255;
+
+Labels labels_of(const ImageSet& labels) {
+  std::array<bool, kMostClasses> seen{};
+  for (const std::string& path : labels.paths) {
+    const auto file = open_images(path);
+    const FileVariable& label = variable_in(*file, labels.name);
+    require_memory(label.shape, label.name, path);
+    std::vector<double> values(static_cast<std::size_t>(label.shape.count()));
+    file->read<double>(label, Box::whole(label.shape), values);
+    for (const double value : values) {
+      if (std::isnan(value)) continue;
+      if (value != std::floor(value) || value < 0 || value >= static_cast<double>(kMostClasses)) return {};
+      seen[static_cast<std::size_t>(value)] = true;
+    }
+  }
+  Labels found;
+  const bool more =
+      std::find(seen.begin() + 1, seen.begin() + kUnlabelled, true) != seen.begin() + kUnlabelled;
+  found.unlabelled = seen[kUnlabelled] && !seen[kUnlabelled - 1] && more;
+  if (found.unlabelled) seen[kUnlabelled] = false;
+  for (std::size_t label = 0; label < seen.size(); ++label)
+    if (seen[label]) found.classes = static_cast<std::int64_t>(label) + 1;
+  for (std::size_t label = 0; label < static_cast<std::size_t>(found.classes); ++label)
+    found.absent += seen[label] ? 0 : 1;
+  return found;
+}
+
+/// How many images all files hold, and the least of their extents.
+struct Extents {
+  std::int64_t images = 0;
+  Shape least;
+};
+
+Extents extents_of(const ImageSet& images, const std::vector<std::string>& dims) {
+  Extents all{0, images.shape};
+  for (const std::string& path : images.paths) {
+    const auto file = open_images(path);
+    const Shape& shape = variable_in(*file, images.name).shape;
+    if (shape.rank() != images.shape.rank())
+      throw DataError(concat(images.name, " in ", path, " is ", shape, ", and in ", images.paths.front(), " ",
+                             images.shape));
+    all.images += dims[0] == "sample" ? shape[0] : 1;
+    for (int dim = 0; dim < shape.rank(); ++dim) all.least[dim] = std::min(all.least[dim], shape[dim]);
+  }
+  return all;
+}
+
+/// As data.targets takes it.
+std::string target_text(const FirstOptions& options, const ImageSet& targets, const std::string& image,
+                        bool labels) {
+  if (options.targets.empty()) return quoted_list({targets.name});
+  const std::string name = targets.name != image ? targets.name : labels ? "label" : "target";
+  return concat("[{\"name\": ", quoted(name), ", \"data_set\": ", quoted(targets.name),
+                ", \"files\": ", quoted_list(names_of(options, options.targets, targets.paths)), "}]");
+}
+
+}  // namespace
+
+FirstConfiguration first_images(const FirstOptions& options, const std::vector<std::string>& paths,
+                                Task task) {
+  std::optional<ImageSet> targets;
+  if (task == Task::kMap) targets = find_targets(options, paths);
+  const ImageSet* const pointed = targets ? &*targets : nullptr;
+  const ImageSet images = find_images(paths, pointed);
+  std::vector<std::string> notices;
+  note_choice(images, "data.variables", "images", notices);
+  if (targets) note_choice(*targets, "data.targets", "targets", notices);
+  for (const std::string& why : refusals_in(*open_images(paths.front())))
+    notices.push_back(concat("left out: ", why));
+  const std::vector<std::string> dims = dims_of(images, pointed);
+  const auto [count, least] = extents_of(images, dims);
+  const Labels labels = options.segment ? labels_of(*targets) : Labels();
+  const std::int64_t classes = labels.classes;
+  if (options.segment && classes < 2) {
+    throw DataError(concat(targets->name, " in ", targets->paths.front(),
+                           classes == 1 ? " is 0 everywhere, so that there is nothing to learn"
+                                        : " holds other numbers than labels 0, 1, 2, …, 255; --task map "
+                                          "is for such targets"));
+  }
+
+  if (labels.absent > 0)
+    notices.push_back(concat(labels.absent, " of the labels 0 to ", classes - 1,
+                             " occur nowhere and count as classes; labels without gaps need fewer"));
+
+  // Parted by images, one image along its first spatial dim.
+  const bool whole = count > 1 || dims[0] == "sample";
+  const std::size_t first = dims[0] == "channel" || dims[0] == "sample" ? 1 : 0;
+  const std::string cut = whole ? "sample" : dims[first];
+  const std::int64_t along = whole ? count : least[static_cast<int>(first)];
+  const std::int64_t train = std::max<std::int64_t>(1, along * 4 / 5);
+  if (train == along)
+    throw DataError(concat(images.name, " in ", paths.front(), " has one ", cut,
+                           " only: nothing is left to validate on"));
+  Shape crop;
+  double channels = 1;
+  const bool flat = std::ranges::find(dims, "depth") == dims.end();
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const std::int64_t extent = least[static_cast<int>(d)];
+    if (dims[d] == "channel") channels = static_cast<double>(extent);
+    if (dims[d] == "sample" || dims[d] == "channel") continue;
+    crop.append(std::min<std::int64_t>(dims[d] == cut ? train : extent, flat ? 128 : 32));
+  }
+
+  Section data;
+  data.add("task", quoted(task == Task::kDenoise ? "denoise" : "map"));
+  data.add("files", quoted_list(names_of(options, options.files, paths)));
+  data.add("dims", quoted_list(dims),
+           concat(images.name, " is ", images.shape, "; which dim is what is assumed from their number"));
+  data.add("variables", quoted_list({images.name}));
+  if (targets)
+    data.add("targets", target_text(options, *targets, images.name, classes > 0), "what is to come out");
+  if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
+  if (labels.unlabelled) data.add("ignore_index", concat(kUnlabelled), "points that have no label");
+  if (classes > 1)
+    data.add("augment", R"({"foreground": 0.33})", "a third of the samples hold a class above 0");
+  data.add("crop", concat("[", join(crop, ", "), "]"), "points of a training sample, cut out at random");
+  data.add("flips", quoted_list({"width"}));
+  if (task == Task::kDenoise) {
+    const double sigma = deviation(images) / 5;
+    data.add("noise_sigma", concat(sigma > 0 ? sigma : 1.0),
+             "noise that is added and to be removed: a fifth of the deviation");
+    data.add("predict", quoted("increment"));
+  }
+  const auto range = [&](std::int64_t from, std::int64_t to) {
+    return concat("{", quoted(cut), ": [", from, ", ", to, "]}");
+  };
+  data.add("train", range(0, train - 1),
+           whole ? "images, by number" : concat("parts of the one image, along its ", cut));
+  data.add("valid", range(train, along - 1));
+  const char* const what = task == Task::kDenoise ? "Denoising " : classes > 0 ? "Segmenting " : "Mapping ";
+  const std::string title = concat(what, images.name, " of ", counted(std::ssize(paths), "file"), ".");
+  return {whole_text(options, title, data, crop, {}, channels,
+                     classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})"),
+          std::move(notices)};
+}
+
+}  // namespace jigsaw::inline init

@@ -1,0 +1,68 @@
+// Points whose places are those of a grid that the file names.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "fields/data_file.h"
+
+namespace jigsaw::inline fields {
+
+/// Of a mapping of HEALPix; 0 of others.
+std::int64_t DataFile::healpix_sides(const FileVariable& variable) const {
+  const FileVariable* const mapping = file_->grid_mapping(variable);
+  if (mapping == nullptr || mapping->text("grid_mapping_name") != "healpix") return 0;
+  const auto sides = mapping->numbers.find("healpix_nside");
+  constexpr double kMost = 1 << 14;
+  const bool fits = sides != mapping->numbers.end() && sides->second.size() == 1 && sides->second[0] >= 1 &&
+                    sides->second[0] <= kMost;
+  return fits ? std::llround(sides->second[0]) : 0;
+}
+
+/// How many points each row of a reduced Gaussian grid has, as CDO writes it; null where there is none.
+const FileVariable* DataFile::reduced_points() const {
+  const FileVariable *points = file_->find("reduced_points"), *rows = file_->find("lat");
+  const bool fits = points != nullptr && rows != nullptr && points->numeric() && rows->numeric() &&
+                    points->shape.rank() == 1 && rows->shape == points->shape;
+  return fits ? points : nullptr;
+}
+
+/// The dimension of points of a grid that the file names; -1 where it names none.
+int DataFile::named_cells(const FileVariable& variable) const {
+  const std::int64_t sides = healpix_sides(variable);
+  for (int d = variable.shape.rank() - 1; d >= 0; --d) {
+    if (sides > 0 && variable.shape[d] == 12 * sides * sides) return d;
+    const std::string name = without_groups(variable.dimensions[static_cast<std::size_t>(d)]);
+    if (name.starts_with("rgrid") && reduced_points() != nullptr) return d;
+  }
+  return -1;
+}
+
+std::optional<ListedPlaces> DataFile::named_places(const FileVariable& variable) {
+  const int d = named_cells(variable);
+  if (d < 0 || places(variable).first != nullptr) return std::nullopt;
+  if (const std::int64_t sides = healpix_sides(variable); sides > 0) {
+    const std::string order = file_->grid_mapping(variable)->text("healpix_order");
+    const bool nested = order == "nested" || order == "nest";
+    if (!nested && order != "ring") {
+      throw DataError(concat(file_->path(), " names the order \"", printable(order.substr(0, 60)),
+                             "\" of HEALPix; healpix_order must be \"ring\" or \"nested\""));
+    }
+    if (nested && (sides & (sides - 1)) != 0)
+      throw DataError(
+          concat(file_->path(), " has nested HEALPix of ", sides, " sides, which is no power of two"));
+    return healpix_places(sides, nested);
+  }
+  std::vector<std::int64_t> in_row;
+  for (const double points : numbers(*reduced_points())) in_row.push_back(std::llround(points));
+  const auto all = std::accumulate(in_row.begin(), in_row.end(), std::int64_t{0});
+  if (all != variable.shape[d] || std::ranges::any_of(in_row, [](std::int64_t n) { return n < 1; })) {
+    throw DataError(concat("the rows of reduced_points of ", file_->path(), " hold ", all, " points, and ",
+                           variable.name, " ", variable.shape[d]));
+  }
+  return reduced_places(numbers(*file_->find("lat")), in_row);
+}
+
+}  // namespace jigsaw::inline fields

@@ -1,0 +1,33 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/form.h"
+#include "config/json.h"
+#include "fields/data_options.h"
+
+namespace jigsaw::inline fields {
+
+// How values of the section `data` are written in a configuration.
+
+/// A level as a number, or a pressure with its unit, which becomes a number of hPa.
+FormPtr<double> level_form();
+/// What durations may be at most, either way: 87600 h.
+inline constexpr Time kMostDuration = 3650 * kDay;
+/// What a configuration gives as hours, or as a text with a unit; nothing for what is none.
+std::optional<Time> duration_of(const Json& json);
+/// Hours, or a text as "5 min".
+FormPtr<Time> duration_form(Time least, Time most);
+/// As a configuration has it: 6, "5 min".
+Json duration_json(Time time);
+/// In hours, whole ones as integers.
+Json hours_json(Time time);
+/// Variables by name, or as sections with levels.
+FormPtr<std::vector<VariableOptions>> variables_form();
+/// A pair of dates, or slices of images.
+FormPtr<DataPart> part_form();
+/// @param why_sample  what the dimension "sample" is, for docs.
+FormPtr<ImageDim> dim_form(const std::string& why_sample);
+
+}  // namespace jigsaw::inline fields

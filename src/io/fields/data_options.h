@@ -1,0 +1,178 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "config/keys.h"
+#include "fields/augment_options.h"
+#include "fields/channel_layout.h"
+#include "fields/field.h"
+#include "fields/members.h"
+#include "fields/transform.h"
+#include "files/variable_file.h"
+#include "grids/regrid_options.h"
+#include "times/time_axis.h"
+
+namespace jigsaw::inline fields {
+
+/// What holds between the times of a field that is prescribed, and beyond them.
+enum class Between {
+  kNothing,
+  kLatest,  ///< the state before, up to the last time
+  kLinear,
+  kHold,  ///< the state before, also behind the last time
+  kCycle  ///< the times are of one year, which stands for every year; linear between them
+};
+
+/// A variable of the files, on some of its levels.
+struct VariableOptions {
+  std::string name;
+  std::vector<double> levels;
+  std::string data_set;               ///< its name in the files; "": `name`
+  std::vector<std::string> files;     ///< those that hold it; empty: data.files
+  std::optional<Between> times = {};  ///< of one that is prescribed, in place of data.forcing_times
+
+  bool operator==(const VariableOptions&) const = default;
+};
+
+/// What is known of any place and time without files.
+enum class ForcingKind {
+  kLatitude,
+  kLongitude,
+  kTimeOfDay,
+  kDayOfYear,
+  kSinCosLatitude,
+  kSinCosLongitude,
+  kCosZenithAngle,
+  kInsolation,
+  kLocalSolarTime
+};
+/// What the model's output means: the state at the target time, or its difference from time 0.
+enum class Predict { kState, kIncrement };
+enum class Task { kForecast, kDenoise, kMap };
+
+/// What the inputs of images are normalised by.
+enum class ImageIntensity { kDataSet, kZScore, kPercentiles };
+
+/// What a dimension of an image's data set is. Spatial ones stand in this order in fields.
+enum class ImageDim { kSample, kDepth, kHeight, kWidth, kChannel };
+const char* name(ImageDim dim);
+/// Depth, height or width.
+constexpr bool is_spatial(ImageDim dim) {
+  return dim == ImageDim::kDepth || dim == ImageDim::kHeight || dim == ImageDim::kWidth;
+}
+
+/// Indices of an image's dimensions, first to last, both included; dimensions not named are whole.
+struct SliceRanges {
+  std::map<ImageDim, std::pair<std::int64_t, std::int64_t>> of;
+
+  bool operator==(const SliceRanges&) const = default;
+};
+/// {"depth": [0, 74]}.
+std::string to_text(const SliceRanges& ranges);
+
+/// Which file a field is taken from at a time that several have.
+enum class Overlap { kEqual, kFirst, kLast };
+
+/// Which times of the files are used.
+struct TimeStep {
+  Time every = 0;      ///< those at multiples of it; 0: all
+  bool month = false;  ///< each stands for its month, as of month_of()
+
+  bool operator==(const TimeStep&) const = default;
+};
+
+/// A part of the globe; [] for all latitudes or longitudes.
+struct RegionOptions {
+  std::vector<double> latitude, longitude;  ///< [south, north] and [west, east] in degrees
+
+  bool operator==(const RegionOptions&) const = default;
+};
+
+/// A part of the data: a period of forecasts, or slices of images.
+using DataPart = std::variant<DatePeriod, SliceRanges>;
+
+/// The configuration's section `data`.
+struct DataOptions {
+  std::vector<std::string> files;
+  bool allow_external = false;
+  std::int64_t workers = 0;         ///< threads that read ahead; 0: as many as suit
+  std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
+  std::vector<VariableOptions> variables, diagnostic, constants, forcing_variables;
+  std::vector<ForcingKind> forcings;
+  std::optional<std::vector<std::string>> vector_components;  ///< variables; nothing for "auto"
+  std::vector<Time> input_times = {0};                        ///< from time 0
+  Time lead_time = 6 * kHour;
+  Predict predict = Predict::kIncrement;
+  std::vector<DataPart> train, valid;
+  RegionOptions region;
+  std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
+  RegridOptions regrid;
+  std::string cell_area;  ///< "": by rows; "auto", or a variable with the areas of cells
+  TimeStep time_step;
+  Overlap overlap = Overlap::kEqual;
+  MemberChoice member;   ///< of an ensemble
+  MakaniOptions makani;  ///< of files that do not say what they hold
+  Between forcing_times = Between::kNothing;
+  std::vector<std::string> masks;      ///< variables with a channel that says where they are missing
+  std::int64_t boundary_width = 0;     ///< points of the rim that rollouts take from the files
+  std::map<std::string, double> fill;  ///< what missing values become, by name of a variable or field
+  std::map<std::string, Transform> transforms;  ///< by name of a variable or field
+  std::map<std::string, ValueRange> clamp;      ///< the same
+  /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
+  /// of the checkpoint that it begins with.
+  std::optional<std::string> normalization;
+  Task task = Task::kForecast;
+
+  // Of images, the tasks denoise and map.
+  std::vector<VariableOptions> targets;
+  std::vector<ImageDim> dims, flips;
+  std::vector<std::int64_t> crop;
+  std::vector<double> spacing;  ///< in mm, to which all images are brought; empty: their own
+  std::optional<double> noise_sigma;
+  std::int64_t classes = 0;
+  std::optional<std::int64_t> ignore_index;
+  AugmentOptions augment;
+  ImageIntensity intensity = ImageIntensity::kDataSet;
+  std::vector<double> percentiles = {0.5, 99.5};
+
+  External external() const { return allow_external ? External::kFollowed : External::kRefused; }
+  /// The file that holds the statistics, unless they are computed or given.
+  const std::string* statistics_file() const {
+    return normalization && *normalization != "auto" ? &*normalization : nullptr;
+  }
+  /// What holds between the times of a field of data.forcing_variables.
+  Between between_of(const Field& field) const;
+  /// As `fill`, `transforms` and `clamp` say for the field, else for its variable.
+  std::optional<double> fill_of(const Field& field) const;
+  Transform transform_of(const Field& field) const;
+  ValueRange range_of(const Field& field) const;
+  /// Names of the variables that are predicted, and of their fields.
+  std::vector<std::string> target_names() const;
+  bool of_images() const { return task != Task::kForecast; }
+  /// Whether targets are of the time of the inputs, and hence no forecasts.
+  bool of_same_time() const { return !of_images() && lead_time == 0; }
+  /// The spatial dims in the order of fields.
+  std::vector<ImageDim> space() const;
+};
+
+/// The periods of forecasts among the parts, in the calendar of the files.
+/// @param key  the place of the parts in the configuration. @throws ConfigError  for days that are none.
+std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar calendar = Calendar::kStandard,
+                               const std::string& key = "");
+
+FormPtr<TimeStep> form_for(TypeTag<TimeStep>);
+FormPtr<Between> form_for(TypeTag<Between>);
+void declare(Keys<VariableOptions>& keys);
+void declare(Keys<RegionOptions>& keys);
+void declare(Keys<DataOptions>& keys);
+
+/// The keys of what is done to values, and what they have to fulfil together with others.
+void declare_values(Keys<DataOptions>& keys);
+void check_values(const DataOptions& options, const Place& at);
+
+}  // namespace jigsaw::inline fields

@@ -1,0 +1,523 @@
+// Where fields stand in the files of a set: variables, levels, members, versions and times.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "fields/file_set.h"
+#include "fields/units.h"
+#include "files/coordinate_units.h"
+
+namespace jigsaw::inline fields {
+
+namespace {
+
+void sort_unique(auto& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+}  // namespace
+
+const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
+  return variable.dimensions[static_cast<std::size_t>(axis)];
+}
+
+std::vector<VariableSummary> FileSet::catalogue() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, VariableSummary> summaries;
+  std::map<std::string, std::vector<double>> heights;  // of fields at one height or level in each file
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    for (const FileVariable& variable : file.file().variables()) {
+      const FieldAxes axes = file.axes(variable);
+      if (!variable.numeric() || !axes.horizontal()) continue;
+      const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+      for (const std::string& name : names_in(file, variable)) {
+        VariableSummary& summary = summaries[name];
+        summary.name = name;
+        summary.units = variable.text("units");
+        summary.long_name = variable.text("long_name");
+        try {
+          if (axes.level >= 0) {
+            append(file.at_one_height(variable) ? heights[name] : summary.levels,
+                   file.coordinates(dimension(variable, axes.level)));
+          } else if (const std::optional<double> level = file.level_of(variable)) {
+            heights[name].push_back(*level);
+          }
+        } catch (const DataError& error) {
+          summary.fault = error.what();
+        }
+        try {
+          if (const auto times = file.times_of(variable, axes)) {
+            append(summary.times, times_in(f, *times));
+            summary.calendar = of_months() ? calendar() : file.calendar(*times);
+          }
+        } catch (const DataError&) {
+          if (axes.time >= 0) throw;
+          // A scalar of no use is no time.
+        }
+      }
+    }
+  }
+  std::vector<VariableSummary> result;
+  const auto sort_levels = [](std::vector<double>& levels) {
+    std::sort(levels.begin(), levels.end());
+    levels.erase(std::unique(levels.begin(), levels.end(), same_level), levels.end());
+  };
+  for (auto& [name, summary] : summaries) {
+    // A level in each file is a level; one in all of them goes without saying.
+    sort_levels(heights[name]);
+    if (heights[name].size() > 1)
+      summary.levels.insert(summary.levels.end(), heights[name].begin(), heights[name].end());
+    sort_levels(summary.levels);
+    sort_unique(summary.times);
+    result.push_back(std::move(summary));
+  }
+  return result;
+}
+
+std::vector<std::string> FileSet::series_in_time() {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> names;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const std::vector<std::string> found = series_of(use(f));
+    names.insert(found.begin(), found.end());
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> FileSet::series_of(const DataFile& file) {
+  std::vector<std::string> names;
+  for (const FileVariable& variable : file.file().variables()) {
+    if (!variable.numeric() || variable.shape.rank() != 1 || file.axes(variable).time < 0) continue;
+    const bool times = variable.name == dimension(variable, 0) || counts_since(variable.text("units")) ||
+                       variable.text("standard_name") == "forecast_period";
+    if (!times) names.push_back(variable.name);
+  }
+  return names;
+}
+
+/// Another variable that is read is none by one of its usual names.
+std::optional<FieldPlace> FileSet::find_in(int f, const Field& field) {
+  DataFile& file = use(f);
+  const VariableSources& sources = selection_.sources;
+  if (!sources.may_hold(file.file().path(), field.variable)) return std::nullopt;
+  const std::string& name = sources.name_of(field.variable);
+  std::optional<FieldPlace> place = file.find({name, field.level});
+  const std::string found = place ? without_groups(place->variable->name) : "";
+  if (found != without_groups(name) && sources.names.contains(found)) return std::nullopt;
+  return place;
+}
+
+std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform) {
+  std::vector<Part> parts;
+  bool known = false;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const std::optional<FieldPlace> place = find_in(f, field);
+    if (!place) continue;
+    known = true;
+    DataFile& file = use(f);
+    file.require_field(*place->variable, selection_.free_dimensions, uniform);
+    Part part;
+    part.file = f;
+    part.variable = place->variable;
+    part.axes = file.axes(*place->variable);
+    part.channel = std::max<std::int64_t>(place->channel, 0);
+    part.versions = versions_of(part);
+    find_members(part);
+    note_member(part);
+    if (part.axes.channel >= 0) {
+      // The channel's name has said which level it is.
+      if (place->channel < 0) refuse_channels(part);
+      parts.push_back(part);
+      continue;
+    }
+    if (find_level(field, part)) parts.push_back(part);
+  }
+  if (!known) refuse_unknown(field.variable, uniform);
+  if (parts.empty()) refuse_level(field);
+  return parts;
+}
+
+std::optional<std::string> FileSet::cell_area_variable() {
+  const std::lock_guard lock(mutex_);
+  constexpr std::array kNames = {"areacello", "areacella", "cell_area", "TAREA", "area"};
+  std::size_t best = kNames.size() + 1;  // of what has the standard_name one more than the last
+  std::optional<std::string> found;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    for (const FileVariable& variable : file.file().variables()) {
+      const FieldAxes axes = file.axes(variable);
+      if (!variable.numeric() || !axes.horizontal() || axes.level >= 0 || axes.channel >= 0) continue;
+      const auto name = std::ranges::find(kNames, variable.name);
+      auto rank = static_cast<std::size_t>(name - kNames.begin());
+      if (variable.name == "area" && !same_unit(variable.text("units"), "m2")) rank = kNames.size();
+      if (rank == kNames.size() && variable.text("standard_name") != "cell_area") continue;
+      if (rank >= best) continue;
+      best = rank;
+      found = variable.name;
+    }
+  }
+  return found;
+}
+
+/// Their positions by their numbers: the final analysis is 1, the preliminary one 5.
+std::vector<std::int64_t> FileSet::versions_of(const Part& part) {
+  if (part.axes.version < 0) return {};
+  const std::int64_t count = part.variable->shape[part.axes.version];
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(count));
+  std::iota(positions.begin(), positions.end(), 0);
+  if (count < 2) return positions;
+  const std::vector<double>& numbers =
+      use(part.file).coordinates(dimension(*part.variable, part.axes.version));
+  std::sort(positions.begin(), positions.end(), [&](std::int64_t a, std::int64_t b) {
+    return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)];
+  });
+  return positions;
+}
+
+/// The members of an ensemble that are chosen. Files without an ensemble hold them for all.
+void FileSet::find_members(Part& part) {
+  if (part.axes.member < 0) return;
+  const MemberChoice& choice = selection_.member;
+  const std::int64_t count = part.variable->shape[part.axes.member];
+  if (!choice.number && !choice.all && count == 1) return;
+  const std::string& name = dimension(*part.variable, part.axes.member);
+  const std::string& path = use(part.file).file().path();
+  if (!choice.number && !choice.all) {
+    throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
+                           " has ", count, " members, ", use(part.file).describe_members(name, count),
+                           "; data.member (of init: --member) says which one is taken, or \"all\""));
+  }
+  const std::vector<double> numbers = use(part.file).member_numbers(name, count);
+  if (choice.all) {
+    part.members = all_members(part, numbers);
+    return;
+  }
+  const auto found = std::find(numbers.begin(), numbers.end(), *choice.number);
+  if (found == numbers.end()) {
+    throw DataError(concat("data.member is ", *choice.number, ", and ", part.variable->name, " in ", path,
+                           " has the members ", use(part.file).describe_members(name, count)));
+  }
+  part.members = {found - numbers.begin()};
+}
+
+/// All files with an ensemble have the same members, whatever their order.
+std::vector<std::int64_t> FileSet::all_members(const Part& part, const std::vector<double>& numbers) {
+  const std::string& path = use(part.file).file().path();
+  if (members_.empty()) {
+    members_ = numbers;
+    sort_unique(members_);
+    members_file_ = path;
+  }
+  std::vector<std::int64_t> positions;
+  for (const double member : members_) {
+    const auto found = std::find(numbers.begin(), numbers.end(), member);
+    if (found != numbers.end()) positions.push_back(found - numbers.begin());
+  }
+  if (positions.size() == members_.size() && numbers.size() == members_.size()) return positions;
+  throw DataError(concat(part.variable->name, " in ", path, " has the members ", join(numbers, ", "),
+                         ", and ", members_file_, " ", join(members_, ", "),
+                         "; with data.member \"all\" they must be the same, each once"));
+}
+
+/// Which member states come from, where it is one.
+void FileSet::note_member(const Part& part) {
+  if (part.axes.member < 0 || part.members.size() > 1) return;
+  const std::string& name = dimension(*part.variable, part.axes.member);
+  if (members_differ_ || !noted_members_.insert({part.file, name}).second) return;
+  CoordinateDescription found = use(part.file).describe(name);
+  const std::size_t position = part.members.empty() ? 0 : static_cast<std::size_t>(part.members[0]);
+  if (position < found.values.size()) {
+    found.values = {found.values[position]};
+  } else if (selection_.member.number) {
+    found.values = {*selection_.member.number};  // members are counted where nothing says their numbers
+  } else {
+    return;
+  }
+  found.bounds.clear();
+  found.bounds_name.clear();
+  if (!std::isfinite(found.values[0])) return;
+  members_differ_ = member_ && member_->values != found.values;
+  member_ = members_differ_ ? std::nullopt : std::optional(std::move(found));
+}
+
+std::int32_t FileSet::members_of(const Field& field) const {
+  const std::vector<Part>& parts = series(field).parts;
+  const bool differ =
+      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.members.size() > 1; });
+  return differ ? members() : 1;
+}
+
+/// Whether the part has the level, whose position is set.
+bool FileSet::find_level(const Field& field, Part& part) {
+  if (part.axes.level < 0) {
+    if (!field.level) return true;
+    const std::optional<double> level = use(part.file).level_of(*part.variable);
+    return level && same_level(*level, *field.level);
+  }
+  const std::string& name = dimension(*part.variable, part.axes.level);
+  const std::int64_t extent = part.variable->shape[part.axes.level];
+  if (!field.level) return extent == 1;
+  const std::vector<double>& levels = use(part.file).coordinates(name);
+  const auto found = std::find_if(levels.begin(), levels.end(),
+                                  [&](double level) { return same_level(level, *field.level); });
+  part.level = found - levels.begin();
+  return found != levels.end();
+}
+
+/// Files of one level each hold several fields of one variable and time.
+void FileSet::require_one_level(const Field& field, const std::vector<Part>& parts) {
+  if (field.level) return;
+  std::optional<double> known;
+  for (const Part& part : parts) {
+    const std::optional<double> level = use(part.file).level_of(*part.variable);
+    if (level && known && !same_level(*level, *known)) refuse_level(field);
+    if (level) known = level;
+  }
+}
+
+/// The names that a variable holds: its own, or those of its channels.
+std::vector<std::string> FileSet::names_in(DataFile& file, const FileVariable& variable) {
+  const int axis = file.axes(variable).channel;
+  return axis < 0 ? std::vector{variable.name} : file.names(dimension(variable, axis));
+}
+
+void FileSet::refuse_channels(const Part& part) {
+  DataFile& file = use(part.file);
+  throw DataError(
+      concat(part.variable->name, " in ", file.file().path(),
+             " holds channels, which are named in its place: ", join(names_in(file, *part.variable), ", ")));
+}
+
+/// @param uniform  whether it might be a series in time without places.
+void FileSet::refuse_unknown(const std::string& variable, bool uniform) const {
+  std::set<std::string> names, series;
+  std::vector<std::string> paths;
+  for (const auto& file : files_) {
+    if (!selection_.sources.may_hold(file->file().path(), variable)) continue;
+    paths.push_back(file->file().path());
+    if (uniform) std::ranges::copy(series_of(*file), std::inserter(series, series.end()));
+    for (const FileVariable& candidate : file->file().variables()) {
+      if (!candidate.numeric() || !file->axes(candidate).horizontal()) continue;
+      for (const std::string& name : names_in(*file, candidate)) names.insert(name);
+    }
+  }
+  const std::vector<std::string> known(names.begin(), names.end());
+  std::vector<std::string> all = known;
+  all.insert(all.end(), series.begin(), series.end());
+  const std::string& name = selection_.sources.name_of(variable);
+  throw DataError(concat(
+      "no variable ", name, " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"),
+      did_you_mean(name, all), "; fields there: ", known.empty() ? "none" : join(known, ", "),
+      series.empty() ? ""
+                     : concat("; series in time: ", join(std::vector(series.begin(), series.end()), ", "))));
+}
+
+void FileSet::refuse_level(const Field& field) {
+  std::vector<double> levels;
+  std::string path;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile* file = &use(f);
+    const std::optional<FieldPlace> place = find_in(f, field);
+    if (!place) continue;
+    const FileVariable* variable = place->variable;
+    path = file->file().path();
+    const int axis = file->axes(*variable).level;
+    if (axis < 0) {
+      if (const std::optional<double> level = file->level_of(*variable)) levels.push_back(*level);
+      continue;
+    }
+    const std::vector<double>& found = file->coordinates(dimension(*variable, axis));
+    levels.insert(levels.end(), found.begin(), found.end());
+  }
+  sort_unique(levels);
+  if (levels.empty()) {
+    throw DataError(concat(field.variable, " in ", path, " has no levels, but the level ", *field.level,
+                           " is asked for"));
+  }
+  const std::string there = concat("; levels there: ", join(levels, ", "));
+  if (!field.level)
+    throw DataError(concat(field.variable, " in ", path, " has levels; name those that you want", there));
+  throw DataError(concat(field.variable, " in ", path, " has no level ", *field.level, there));
+}
+
+/// One state of a field has to fit into memory.
+void FileSet::check_memory(const Part& part) {
+  require_memory(part.axes.plane_of(part.variable->shape), part.variable->name, use(part.file).file().path());
+}
+
+/// All times are of one calendar.
+void FileSet::check_calendar(int number, const std::string& times) {
+  DataFile& file = use(number);
+  const Calendar found = file.calendar(times);
+  if (!calendar_) {
+    calendar_ = found;
+    calendar_file_ = file.file().path();
+    calendar_name_ = file.calendar_name(times);
+  } else if (*calendar_ != found) {
+    throw DataError(concat(file.file().path(), " counts time in the calendar ", file.calendar_name(times),
+                           ", and ", calendar_file_, " in ", calendar_name_,
+                           "; all files must have one calendar"));
+  }
+}
+
+std::string FileSet::check_units(const Field& field, const std::vector<Part>& parts) const {
+  std::string units = parts[0].variable->text("units");
+  for (const Part& part : parts) {
+    const std::string other = part.variable->text("units");
+    if (same_unit(other, units)) continue;
+    const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
+    if (units.empty() || other.empty()) {
+      const Part &with = units.empty() ? part : parts[0], &without = units.empty() ? parts[0] : part;
+      throw DataError(concat(field.variable, " is in \"", units.empty() ? other : units, "\" in ", path(with),
+                             ", and ", path(without),
+                             " says no unit of it; write its attribute units, as ncatted does"));
+    }
+    throw DataError(concat(field.variable, " is in \"", units, "\" in ", path(parts[0]), " and in \"", other,
+                           "\" in ", path(part), "; it must have one unit"));
+  }
+  return units;
+}
+
+std::optional<std::string> FileSet::file_without_time(const Field& field) {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    const std::optional<FieldPlace> place = find_in(f, field);
+    if (place && !file.times_of(*place->variable, file.axes(*place->variable))) return file.file().path();
+  }
+  return std::nullopt;
+}
+
+void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless) {
+  const bool others = std::ranges::any_of(parts, [&](const Part& part) {
+    return use(part.file).times_of(*part.variable, part.axes).has_value();
+  });
+  throw DataError(
+      concat(field.name(), " in ", use(timeless.file).file().path(), " has no time",
+             others ? ", as it has in other files: leave the file out, or write it with its time; " : "; ",
+             "a constant field belongs into data.static"));
+}
+
+std::optional<FileSet::Lacking> FileSet::first_file_without(const Field& field, const Period& period) const {
+  const Series& own = series(field);
+  std::set<int> with;
+  for (const Part& part : own.parts) with.insert(part.file);
+  std::optional<Lacking> first;
+  for (const auto& [other, source] : series_) {
+    const auto beside = [&](const Part& part) { return with.contains(part.file); };
+    if (!source.has_time || source.between != Between::kNothing || !std::ranges::any_of(source.parts, beside))
+      continue;
+    const std::vector<Time>& times = source.index->times;
+    for (auto time = std::ranges::lower_bound(times, period.first); time != times.end(); ++time) {
+      if (*time > period.last || (first && *time >= first->time)) break;
+      const Part& part = source.parts[static_cast<std::size_t>(
+          source.index->entries[static_cast<std::size_t>(time - times.begin())].part)];
+      if (with.contains(part.file) || has(field, *time)) continue;
+      first = {files_[static_cast<std::size_t>(part.file)]->file().path(), other.name(), *time};
+      break;
+    }
+  }
+  return first;
+}
+
+std::vector<Period> FileSet::periods(const std::vector<DataPart>& parts, const std::string& key) const {
+  std::vector<Period> periods = periods_of(parts, file_calendar(), key);
+  for (Period& period : periods) {
+    if (!of_months()) continue;
+    const Time half = kMonth / 2;  // month_of() is the middle
+    period = {month_of(period.first, file_calendar()) - half,
+              month_of(period.last, file_calendar()) + half - 1};
+  }
+  return periods;
+}
+
+std::string FileSet::text_of(Time time) const {
+  const std::string text = format_time(time, calendar());
+  return of_months() ? text.substr(0, text.rfind('-')) : text;
+}
+
+std::string FileSet::text_of(const Period& period) const {
+  if (!of_months()) return format_period(period, calendar());
+  return concat(text_of(period.first), " to ", text_of(period.last));
+}
+
+/// As the file has them, or the months that they stand for.
+std::vector<Time> FileSet::times_in(int number, const std::string& name) {
+  DataFile& file = use(number);
+  if (!of_months()) return file.times(name);
+  std::vector<Time> times = file.middles(name);
+  const Calendar calendar = file.calendar(name);
+  const auto text = [&](std::size_t i) { return format_time(file.times(name)[i], calendar); };
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i] = month_of(times[i], calendar);
+    if (i == 0 || times[i] != times[i - 1] || file.times(name)[i] == file.times(name)[i - 1]) continue;
+    throw DataError(concat(file.file().path(), " holds ", text(i - 1), " and ", text(i),
+                           ", two times of one month, and data.time_step is \"month\""));
+  }
+  return times;
+}
+
+void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time, Time step) {
+  const Time beside = (time % step + step) % step;
+  throw DataError(concat("data.time_step ", duration_text(step),
+                         " takes times at multiples of it since 1970-01-01T00:00, and none of ", field.name(),
+                         ": those of ", use(part.file).file().path(), " lie beside, ",
+                         format_time(time, file_calendar()), " by ", duration_text(beside), "; 0 takes all"));
+}
+
+/// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
+std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
+  const std::vector<Part>& parts = series.parts;
+  const Time step = series.between == Between::kNothing ? selection_.time_step.every : 0;
+  TimeDimensions key{step > 0, {}};
+  for (const Part& part : parts) {
+    const DataFile& file = use(part.file);
+    const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
+    if (!times) refuse_timeless(field, parts, part);
+    // A year that stands for every year is counted in days of its own.
+    if (series.between != Between::kCycle) check_calendar(part.file, *times);
+    key.second.emplace_back(part.file, *times);
+  }
+  std::shared_ptr<const TimeIndex>& known = indices_[key];
+  if (known) return known;
+  std::vector<std::pair<Time, TimeIndex::Entry>> found;
+  std::optional<std::pair<std::size_t, Time>>
+      beside;  // the first part and time that data.time_step leaves out
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::vector<Time> times = times_in(parts[p].file, key.second[p].second);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (step > 0 && times[i] % step != 0) {
+        if (!beside) beside = {p, times[i]};
+        continue;
+      }
+      found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});
+    }
+  }
+  if (found.empty() && beside) refuse_beside_step(field, parts[beside->first], beside->second, step);
+  const bool last_wins = selection_.overlap == Overlap::kLast;
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return last_wins &&
+           std::tie(a.second.part, a.second.position) > std::tie(b.second.part, b.second.position);
+  });
+  auto index = std::make_shared<TimeIndex>();
+  for (const auto& [time, entry] : found) {
+    if (index->times.empty() || index->times.back() != time) {
+      index->times.push_back(time);
+      index->entries.push_back(entry);
+    } else if (selection_.overlap == Overlap::kEqual) {
+      index->others.insert({time, entry});
+    }
+  }
+  return known = index;
+}
+
+}  // namespace jigsaw::inline fields

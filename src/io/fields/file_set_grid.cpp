@@ -1,0 +1,505 @@
+// Which rows and columns of each file are those of the grid.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "fields/file_set.h"
+
+namespace jigsaw::inline fields {
+
+namespace {
+
+/// In place of the file that the grid is of.
+constexpr const char* kNamedGrid = "data.regrid";
+
+/// "90, 88.75, … to −90 (145)".
+std::string describe_axis(const std::vector<double>& values) {
+  std::string text = concat(values.size() > 1 ? concat(values[0], ", ", values[1]) : "");
+  if (values.size() > 2) text += concat(" ... ", values.back());
+  return values.size() == 1 ? concat(values[0]) : concat(text, " (", values.size(), ")");
+}
+
+/// 0, 1, …
+std::vector<double> numbers_to(std::int64_t count) {
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  return numbers;
+}
+
+/// Rows and columns by their numbers, all cells alike.
+Grid make_projected_grid(std::vector<double> rows, std::vector<double> columns) {
+  Grid grid = make_plain_grid({std::ssize(rows), std::ssize(columns)});
+  grid.axes[0].name = "y";
+  grid.axes[0].coordinates = std::move(rows);
+  grid.axes[1].name = "x";
+  grid.axes[1].coordinates = std::move(columns);
+  return grid;
+}
+
+/// The two longitudes on either side of a gap of more than half a circle in those of a file that ascend or
+/// descend, as of an area across Greenwich that is written from 0 to 15 and from 345 to 360; ascending.
+/// Nothing where there is none.
+std::optional<std::pair<double, double>> gap_of(const std::vector<double>& longitudes) {
+  std::vector<double> ascending = longitudes;
+  if (ascending.size() > 1 && ascending[0] > ascending[1]) std::ranges::reverse(ascending);
+  std::size_t gaps = 0, behind = 0;
+  for (std::size_t i = 1; i < ascending.size(); ++i) {
+    const double step = ascending[i] - ascending[i - 1];
+    if (!(step > 0)) return std::nullopt;
+    if (step <= 180) continue;
+    behind = i;
+    ++gaps;
+  }
+  // Two points are in order either way round.
+  const bool one_gap = gaps == 1 && ascending.size() > 2 && ascending.back() - ascending.front() <= 360;
+  return one_gap ? std::optional(std::pair{ascending[behind - 1], ascending[behind]}) : std::nullopt;
+}
+
+/// data.region.longitude of the area around a gap, to less than coordinates may differ.
+std::vector<double> longitudes_around(const std::pair<double, double>& gap) {
+  const auto [east, west] = gap;  // ends of the area
+  const auto rounded = [](double degrees) { return std::round(degrees * 1e4) / 1e4; };
+  return {rounded(west > 180 ? west - 360 : west), rounded(east)};
+}
+
+/// The same longitude within half a circle of another.
+double around(double degrees, double middle) {
+  const double offset = degrees - middle;
+  return middle + offset - 360 * std::round(offset / 360);
+}
+
+/// Mean and deviation of latitudes and of longitudes, the latter counted around one of them, `middle`.
+void standardise(const std::array<std::vector<double>, 2>& samples, double& middle,
+                 std::array<double, 2>& mean, std::array<double, 2>& deviation) {
+  std::array<std::vector<double>, 2> there = samples;
+  for (std::vector<double>& degrees : there) {
+    std::erase_if(degrees, [](double value) { return std::isnan(value); });
+    if (degrees.empty()) degrees.push_back(0);
+  }
+  middle = there[1][there[1].size() / 2];
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const auto n = static_cast<double>(there[axis].size());
+    double squares = 0;
+    const auto value = [&](double degrees) { return axis == 1 ? around(degrees, middle) : degrees; };
+    for (const double degrees : there[axis]) mean[axis] += value(degrees) / n;
+    for (const double degrees : there[axis]) squares += std::pow(value(degrees) - mean[axis], 2) / n;
+    deviation[axis] = squares > 0 ? std::sqrt(squares) : 1;
+  }
+}
+
+}  // namespace
+
+void FileSet::place_on_grid(Part& part, Regrid method) {
+  const FieldAxes& axes = part.axes;
+  const bool listed = axes.cells >= 0;
+  AxesKey key{part.file, dimension(*part.variable, listed ? axes.cells : axes.latitude),
+              listed ? "" : dimension(*part.variable, axes.longitude), "", method};
+  if (method != Regrid::kNone && (listed || axes.projected)) {
+    const FileVariable* const latitudes = use(part.file).places(*part.variable).first;
+    if (latitudes != nullptr) std::get<3>(key) = latitudes->name;
+  }
+  Axes& known = axis_maps_[key];
+  if (!known.rows && !known.source) {
+    place(part, method);
+    known = {part.rows, part.columns, part.source};
+  }
+  part.rows = known.rows;
+  part.columns = known.columns;
+  part.source = known.source;
+}
+
+void FileSet::place(Part& part, Regrid method) {
+  DataFile& file = use(part.file);
+  const bool projected = part.axes.projected, listed = part.axes.cells >= 0;
+  const RegridOptions& regrid = selection_.regrid;
+  if (grid_.axes.empty() && !regrid.latitude.empty())
+    make_grid(equal_steps(regrid.latitude), equal_steps(regrid.longitude), false, kNamedGrid);
+  const bool makes_grid = grid_.axes.empty();
+  if (listed && (makes_grid || method == Regrid::kNone)) refuse_list(part, method);
+  if (listed) return place_scattered(part, method);
+  const auto points = [&](int axis) {
+    return projected ? numbers_to(part.variable->shape[axis])
+                     : file.coordinates(dimension(*part.variable, axis));
+  };
+  const std::vector<double> latitudes = points(part.axes.latitude), longitudes = points(part.axes.longitude);
+  if (makes_grid) make_grid(latitudes, longitudes, projected, file.file().path());
+  const bool one_by_one = method == Regrid::kNearest || method == Regrid::kInverseDistance;
+  if (projected && one_by_one && !makes_grid && !lies_on_projection(part, latitudes, longitudes))
+    return place_scattered(part, method);
+  map_axes(part, latitudes, longitudes, method);
+  if (makes_grid && projected && selection_.like) turn_projection(part, latitudes, longitudes);
+  if (projected) place_on_projection(part);
+}
+
+void FileSet::refuse_list(const Part& part, Regrid method) {
+  const std::string advice = method == Regrid::kNone
+                                 ? "data.regrid brings them to some"
+                                 : "data.regrid says to which it brings them by its latitude and longitude";
+  const RegridOptions options = regrid_of(part);
+  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on a list of ",
+                         part.variable->shape[part.axes.cells], " points, which are no rows and columns; ",
+                         advice, options.latitude.empty() ? "" : ", as ",
+                         options.latitude.empty() ? "" : to_text(options)));
+}
+
+/// Where the points of the grid are the file's own they are read; but where a grid is coarser than the file
+/// means over its cells are no points.
+void FileSet::map_axes(Part& part, const std::vector<double>& latitudes,
+                       const std::vector<double>& longitudes, Regrid method) {
+  const bool projected = part.axes.projected;
+  if (places_ && !projected && method != Regrid::kNone && method != Regrid::kConservative)
+    return place_between(part, latitudes, longitudes, method);
+  auto rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
+  auto columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
+  const bool own =
+      rows && columns && (method != Regrid::kConservative || (rows->consecutive() && columns->consecutive()));
+  if (!own && method != Regrid::kNone && !projected && grid_.geographic) {
+    if (method == Regrid::kInverseDistance) return place_between(part, latitudes, longitudes, method);
+    const auto [down, along] = source_axes(part, latitudes, longitudes);
+    auto weights_down = AxisWeights::make(grid_.axes[0], down, method);
+    auto weights_along = AxisWeights::make(grid_.axes[1], along, method);
+    rows = weights_down ? AxisMap::make(std::move(*weights_down), latitudes, false) : std::nullopt;
+    columns = weights_along ? AxisMap::make(std::move(*weights_along), longitudes, true) : std::nullopt;
+  }
+  if (projected == grid_.geographic || !rows || !columns) refuse_grid(part, latitudes, longitudes, method);
+  part.rows = std::make_shared<AxisMap>(*rows);
+  part.columns = std::make_shared<AxisMap>(*columns);
+}
+
+/// Makes the grid of a projection with rows and columns in that order in which its corners are those of
+/// FileSelection::like; in the file's where none is.
+void FileSet::turn_projection(Part& part, const std::vector<double>& rows,
+                              const std::vector<double>& columns) {
+  if (selection_.like->corners.empty()) return;
+  const std::string path = grid_file_;
+  const auto make = [&](bool turn_rows, bool turn_columns) {
+    std::vector<double> down = rows, along = columns;
+    if (turn_rows) std::ranges::reverse(down);
+    if (turn_columns) std::ranges::reverse(along);
+    make_grid(down, along, true, path);
+    map_axes(part, rows, columns, Regrid::kNone);
+  };
+  for (const auto& [turn_rows, turn_columns] :
+       {std::pair{false, false}, std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
+    make(turn_rows, turn_columns);
+    if (alike_corners(corners_of(sample_places(part).second), selection_.like->corners)) return;
+  }
+  make(false, false);
+}
+
+void FileSet::take_grid(const FileSet& others) {
+  grid_ = others.grid_;
+  grid_file_ = others.grid_file_;
+  sampled_places_ = others.sampled_places_;
+}
+
+void FileSet::refuse_gap(const std::vector<double>& longitudes, const std::string& path) {
+  const std::optional<std::pair<double, double>> gap = gap_of(longitudes);
+  if (!gap) return;
+  throw DataError(concat("the longitudes of ", path, " have a gap between ", gap->first, " and ", gap->second,
+                         "; data.region with \"longitude\": [", join(longitudes_around(*gap), ", "),
+                         "] reads the area from west to east"));
+}
+
+std::optional<RegionOptions> FileSet::region_across_gap() {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    bool has_fields = false;
+    for (const FileVariable& variable : file.file().variables()) {
+      const FieldAxes axes = file.axes(variable);
+      if (!variable.numeric() || axes.latitude < 0 || axes.longitude < 0 || axes.projected) continue;
+      has_fields = true;
+      try {
+        if (const auto gap = gap_of(file.coordinates(dimension(variable, axes.longitude))))
+          return RegionOptions{{}, longitudes_around(*gap)};
+      } catch (const DataError&) {
+        // Whoever selects the field hears why its longitudes cannot be read.
+      }
+    }
+    if (has_fields) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
+                        bool projected, const std::string& path) {
+  const RegionOptions& region = selection_.region;
+  if (projected && !(region == RegionOptions{})) {
+    throw DataError(concat("data.region is of latitudes and longitudes, and the rows and columns of ", path,
+                           " are those of a projection; cut it beforehand"));
+  }
+  if (!projected && region.longitude.empty()) refuse_gap(longitudes, path);
+  const auto taken = [&](const std::vector<double>& all, std::size_t axis) {
+    return every_of(all, axis < selection_.every.size() ? selection_.every[axis] : selection_.every[0]);
+  };
+  std::vector<double> rows = region.latitude.empty()
+                                 ? latitudes
+                                 : latitudes_within(latitudes, region.latitude[0], region.latitude[1]);
+  std::vector<double> columns = region.longitude.empty()
+                                    ? (projected ? longitudes : without_jumps(longitudes))
+                                    : longitudes_within(longitudes, region.longitude[0], region.longitude[1]);
+  if (selection_.like && selection_.like->corners.empty() && !projected) {
+    rows = latitudes_like(std::move(rows), selection_.like->rows);
+    columns = longitudes_like(std::move(columns), selection_.like->columns);
+  }
+  for (const auto& [all, of_file, name] :
+       {std::tuple{&rows, &latitudes, "latitude"}, std::tuple{&columns, &longitudes, "longitude"}}) {
+    if (!all->empty() || of_file->empty()) continue;
+    const auto [least, most] = std::ranges::minmax(*of_file);
+    throw DataError(concat(path, " has no point in data.region.", name, "; its ", name, "s go from ", least,
+                           " to ", most));
+  }
+  try {
+    grid_ = projected ? make_projected_grid(taken(rows, 0), taken(columns, 1))
+                      : make_geographic_grid(taken(rows, 0), taken(columns, 1));
+  } catch (const DataError& error) {
+    throw DataError(concat(path, ": ", error.what()));
+  }
+  grid_file_ = path;
+}
+
+/// Where the points of a projection lie in the file of a field, and the degrees of some of them.
+std::pair<FileSet::Places, FileSet::SampledPlaces> FileSet::sample_places(const Part& part) {
+  DataFile& file = use(part.file);
+  const auto [latitudes, longitudes] = file.places(*part.variable);
+  Places places;
+  SampledPlaces samples;
+  for (const auto& [axis, variable] : {std::pair{0, latitudes}, std::pair{1, longitudes}}) {
+    Part& here = places.parts[static_cast<std::size_t>(axis)];
+    const int rank = variable->shape.rank();
+    here = Part();
+    here.file = part.file;
+    here.variable = variable;
+    here.rows = part.rows;
+    here.columns = part.columns;
+    here.axes.latitude = rank - 2;
+    here.axes.longitude = rank - 1;
+    if (rank == 3) here.axes.time = 0;
+    samples[static_cast<std::size_t>(axis)] = sample_degrees(here);
+  }
+  return {std::move(places), std::move(samples)};
+}
+
+/// As Grid::corners.
+std::vector<double> FileSet::corners_of(const SampledPlaces& samples) {
+  std::vector<double> corners;
+  const std::size_t columns = samples[0].size() / 3;  // of the first, middle and last row
+  for (const std::size_t at : {std::size_t{0}, columns - 1, 2 * columns, 3 * columns - 1}) {
+    corners.push_back(samples[0][at]);
+    corners.push_back(samples[1][at]);
+  }
+  return corners;
+}
+
+/// Whether latitudes (0) or longitudes (1) are others than those of the grid; nothing where they are the
+/// same.
+std::optional<std::size_t> FileSet::other_places(const SampledPlaces& found) const {
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::vector<double>& known = (*sampled_places_)[axis];
+    const bool equal = std::ranges::equal(found[axis], known, [](double a, double b) {
+      if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
+      return std::abs(around(a - b, 0)) < 1e-3;
+    });
+    if (!equal) return axis;
+  }
+  return std::nullopt;
+}
+
+/// Whether a field on a projection lies at the points of the grid.
+bool FileSet::lies_on_projection(const Part& part, const std::vector<double>& rows,
+                                 const std::vector<double>& columns) {
+  if (grid_.geographic || !sampled_places_) return false;
+  Part here = part;
+  const auto down = AxisMap::make(grid_.axes[0].coordinates, rows, false),
+             along = AxisMap::make(grid_.axes[1].coordinates, columns, false);
+  if (!down || !along) return false;
+  here.rows = std::make_shared<AxisMap>(*down);
+  here.columns = std::make_shared<AxisMap>(*along);
+  return !other_places(sample_places(here).second);
+}
+
+/// The latitudes and longitudes of the points must be those of the first file, or of the grid that was taken.
+void FileSet::place_on_projection(const Part& part) {
+  auto [places, samples] = sample_places(part);
+  if (!sampled_places_) sampled_places_ = samples;
+  if (grid_.corners.empty()) grid_.corners = corners_of(samples);
+  if (const auto axis = other_places(samples)) {
+    throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies at other ",
+                           *axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_,
+                           "; data.regrid with \"nearest\" or \"inverse_distance\" brings it to theirs"));
+  }
+  if (places_) return;
+  standardise(samples, places.middle, places.mean, places.deviation);
+  places_ = std::move(places);
+}
+
+/// Of a grid with latitudes and longitudes along its axes, as sample_places() has them.
+FileSet::SampledPlaces FileSet::sample_grid() const {
+  SampledPlaces samples;
+  const std::vector<double>&rows = grid_.axes[0].coordinates, &columns = grid_.axes[1].coordinates;
+  for (const std::size_t row : {std::size_t{0}, rows.size() / 2, rows.size() - 1}) {
+    samples[0].insert(samples[0].end(), columns.size(), rows[row]);
+    samples[1].insert(samples[1].end(), columns.begin(), columns.end());
+  }
+  return samples;
+}
+
+/// How far the places that a field names in its `coordinates` are from those of the grid's points, in
+/// degrees, as far as three rows show; 0 where it names none.
+double FileSet::distance_from_grid(const Part& part) {
+  const auto [latitudes, longitudes] = use(part.file).places(*part.variable);
+  const std::vector dimensions = {dimension(*part.variable, part.axes.latitude),
+                                  dimension(*part.variable, part.axes.longitude)};
+  for (const FileVariable* const degrees : {latitudes, longitudes}) {
+    if (degrees == nullptr || !names_coordinate(*part.variable, *degrees)) return 0;
+    if (degrees->dimensions != dimensions) return 0;
+  }
+  const SampledPlaces here = sample_places(part).second,
+                      there = grid_.geographic ? sample_grid() : sampled_places_.value();
+  double furthest = 0;
+  for (std::size_t i = 0; i < here[0].size(); ++i) {
+    for (const double difference : {here[0][i] - there[0][i], around(here[1][i] - there[1][i], 0)})
+      furthest = std::fmax(furthest, std::abs(difference));  // of a point without a place: no number
+  }
+  return furthest;
+}
+
+std::vector<std::string> FileSet::fields_elsewhere() {
+  constexpr double kSame = 1e-2;  // degrees, to which coordinates are packed at times
+  const std::lock_guard lock(mutex_);
+  struct Pair {
+    double distance;
+    std::string text;
+    std::vector<std::string> fields;
+  };
+  std::map<std::tuple<int, std::string, std::string>, Pair> pairs;  // by file and what fields name in it
+  for (const auto& [field, series] : series_) {
+    if (series.absent || series.parts.empty() || !series.parts.front().axes.horizontal()) continue;
+    const Part& part = series.parts.front();
+    if (part.regridded()) continue;
+    try {
+      const auto [latitudes, longitudes] = use(part.file).places(*part.variable);
+      if (latitudes == nullptr || longitudes == nullptr) continue;
+      const auto [pair, is_new] =
+          pairs.try_emplace({part.file, part.variable->text("coordinates"), latitudes->name});
+      if (is_new) {
+        pair->second.distance = distance_from_grid(part);
+        pair->second.text = concat(latitudes->name, " and ", longitudes->name);
+      }
+      pair->second.fields.push_back(field.name());
+    } catch (const DataError&) {
+      // Places that cannot be read say nothing.
+    }
+  }
+  const std::string taken =
+      grid_.geographic ? "latitudes and longitudes along their axes"
+      : places_        ? concat(places_->parts[0].variable->name, " and ", places_->parts[1].variable->name)
+                       : "";
+  std::vector<std::string> sentences;
+  for (const auto& [key, pair] : pairs) {
+    if (pair.distance < kSame) continue;
+    sentences.push_back(concat(pair.text, ", the coordinates of ",
+                               first_and_more(pair.fields.front(), std::ssize(pair.fields) - 1, "field"),
+                               ", are up to ", std::round(pair.distance * 100) / 100, "° from ", taken,
+                               ", at which all fields are taken to lie, by forcings of place, weights, "
+                               "regions and in forecasts"));
+  }
+  return sentences;
+}
+
+/// Degrees of the first, middle and last row.
+std::vector<double> FileSet::sample_degrees(const Part& part) {
+  const Shape extents = grid_.shape();
+  std::vector<double> samples, row(static_cast<std::size_t>(extents[1]));
+  for (const std::int64_t y : {std::int64_t{0}, extents[0] / 2, extents[0] - 1}) {
+    read_part<double>(part, 0, 0, {{y, 0}, {1, extents[1]}}, row);
+    samples.insert(samples.end(), row.begin(), row.end());
+  }
+  return samples;
+}
+
+void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out) {
+  require(places_.has_value(), "the grid has coordinates along its axes");
+  const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
+  read_part<double>(places_->parts[axis], 0, 0, box, out);
+  require_everywhere(axis, box, out);
+  for (double& degrees : out) {
+    if (axis == 1) degrees = around(degrees, places_->middle);
+    degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
+  }
+}
+
+PointPlaces FileSet::read_degrees(const Box& box) {
+  require(places_.has_value(), "the grid has coordinates along its axes");
+  const auto points = static_cast<std::size_t>(box.extent.count());
+  PointPlaces places{std::vector<double>(points), std::vector<double>(points)};
+  read_part<double>(places_->parts[0], 0, 0, box, places.latitude);
+  read_part<double>(places_->parts[1], 0, 0, box, places.longitude);
+  return places;
+}
+
+PointPlaces FileSet::read_forcing_degrees(const Box& box) {
+  PointPlaces places = read_degrees(box);
+  require_everywhere(0, box, places.latitude);
+  require_everywhere(1, box, places.longitude);
+  return places;
+}
+
+/// A forcing that is missing somewhere makes every prediction NaN.
+void FileSet::require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees) {
+  const auto missing = std::ranges::find_if(degrees, [](double value) { return std::isnan(value); });
+  if (missing == degrees.end()) return;
+  const std::int64_t point = missing - degrees.begin(), width = box.extent[1];
+  const Part& part = places_->parts[axis];
+  // Coordinates of the grid are numbers of rows and columns of the file.
+  const auto number = [&](std::size_t of, std::int64_t i) {
+    return grid_.axes[of].coordinates[static_cast<std::size_t>(i)];
+  };
+  throw DataError(
+      concat(part.variable->name, " in ", use(part.file).file().path(), " is missing at row ",
+             number(0, box.begin[0] + point / width), ", column ", number(1, box.begin[1] + point % width),
+             "; forcings of place need a number at every point: leave those out of data.forcings, "
+             "or fill latitudes and longitudes in the file"));
+}
+
+void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,
+                          const std::vector<double>& longitudes, Regrid method) {
+  // Of a projection there are numbers of rows and columns alone.
+  const bool degrees = !part.axes.projected && grid_.geographic;
+  std::string differs;
+  const auto compare = [&](const char* axis, const std::vector<double>& here, std::size_t dim,
+                           const auto& source) {
+    const std::vector<double>& there = grid_.axes[dim].coordinates;
+    if (!degrees || AxisMap::make(there, here, dim == 1)) return;
+    if (method != Regrid::kNone && AxisWeights::make(grid_.axes[dim], source(here), method)) return;
+    differs +=
+        concat("; its ", axis, " are ", describe_axis(here), ", those of the other ", describe_axis(there));
+  };
+  compare("latitudes", latitudes, 0, SourceAxis::latitude);
+  compare("longitudes", longitudes, 1, SourceAxis::longitude);
+  const bool named = grid_file_ == kNamedGrid;
+  std::string hint;
+  if (method == Regrid::kNone && degrees) {
+    hint = "; data.regrid with \"method\": \"linear\" or \"conservative\" brings it to that grid";
+  } else if (method != Regrid::kNone) {
+    const bool at_points = method != Regrid::kConservative && !grid_.geographic && !part.axes.projected;
+    hint = degrees     ? ", to which data.regrid can bring it only where it has values"
+           : at_points ? "; a climatology has to lie on the projection of the data"
+           : part.axes.projected
+               ? "; from a projection data.regrid brings fields by \"nearest\" or \"inverse_distance\""
+               : "; to a projection data.regrid brings fields by \"linear\", \"nearest\" or "
+                 "\"inverse_distance\"";
+  } else {
+    hint = "; data.regrid with \"method\": \"inverse_distance\" or \"nearest\" brings it to that grid";
+  }
+  throw DataError(concat(
+      part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (", latitudes.size(),
+      " x ", longitudes.size(), ") than ", named ? "that of " : "the fields of ", grid_file_, " (",
+      grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")", differs, hint));
+}
+
+}  // namespace jigsaw::inline fields

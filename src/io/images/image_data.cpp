@@ -1,0 +1,574 @@
+#include "images/image_data.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "fields/shared_files.h"
+#include "fields/units.h"
+#include "images/image_reader.h"
+#include "samples/moments.h"
+#include "samples/shared_work.h"
+
+namespace jigsaw::inline images {
+
+namespace {
+
+/// What is read at a time for statistics: of a volume one slice, of an image, whose rows would be many small
+/// reads, all.
+Shape slice_of(const Shape& extents) {
+  Shape slice = extents;
+  if (extents.rank() > 2) slice[0] = 1;
+  return slice;
+}
+
+}  // namespace
+
+ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
+                     const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use)
+    : options_(options),
+      places_(seed, RandomPurpose::kCrop, "place"),
+      mirrors_(seed, RandomPurpose::kCrop, "mirror"),
+      train_noise_(seed, RandomPurpose::kNoise, "train"),
+      valid_noise_(seed, RandomPurpose::kNoise, "valid"),
+      draws_(seed, RandomPurpose::kCrop, "augment"),
+      displacements_(seed, RandomPurpose::kCrop, "elastic"),
+      added_noise_(seed, RandomPurpose::kNoise, "augment") {
+  paths_ = expand_together(options.files, folder, communicator);
+  std::vector<std::string> all = paths_;
+  for (const auto* variables : {&options.variables, use.train || use.valid ? &options.targets : nullptr}) {
+    if (variables == nullptr) continue;
+    for (const VariableOptions& variable : *variables) {
+      if (variable.files.empty() || own_paths_.contains(variable.files)) continue;
+      const std::vector<std::string>& own = own_paths_[variable.files] =
+          expand_together(variable.files, folder, communicator);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+  }
+  const FileOpener open_file =
+      share_files(all, Dimensions::kByNumber, options.external(), use.pass.cache, communicator);
+  together(communicator, [&] {
+    open(open_file, use);
+    check_shape();
+    if (use.train) train_ = regions(options_.train, "data.train");
+    if (use.valid) valid_ = regions(options_.valid, use.valid_name);
+    choose_crop(use.train);
+    if (use.train) make_tiles(overlap);
+    slices_of_all_ = slices_of(train_);
+    for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
+  });
+  const StatisticsPass& pass = use.pass;
+  if (pass.before) pass.before(*this);
+  if (use.train && options_.augment.foreground > 0) find_foreground(communicator);
+  const std::string* file = options_.statistics_file();
+  const auto compute = [&](const Statistics* known) {
+    return pass.spared ? spared_statistics(pass, normalised(), 0, known)
+                       : compute_statistics(communicator, known, pass.progress);
+  };
+  if (use.statistics) {
+    statistics_ = compute(&*use.statistics);
+  } else if (file == nullptr) {
+    statistics_ =
+        cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
+  }
+  if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
+  together(communicator, [&] {
+    naming_statistics(use.statistics ? nullptr : file, [&] { check_statistics(use.train || use.valid); });
+    for (const Channel& channel : channels_.targets) {
+      if (options_.task == Task::kDenoise) {
+        statistics_.fields[channel.name].increment_deviation = *options_.noise_sigma;
+      }
+    }
+  });
+  if (!pass.spared) find_scales(communicator);
+}
+
+void ImageData::open(const FileOpener& open_file, const DataUse& use) {
+  std::vector<std::string> labels;
+  if (options_.classes > 0) labels.push_back(options_.targets.front().name);
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, options_.spacing, labels);
+  make_channels(use);
+  files_->end_selection();
+}
+
+namespace {
+
+/// The fields of a variable that the files need not hold, by the names that the statistics know.
+std::vector<Field> known_fields(const VariableOptions& variable, const Statistics* known) {
+  std::vector<Field> fields;
+  for (const double level : variable.levels) fields.push_back({variable.name, level});
+  const auto has = [&](const Field& field) {
+    return known != nullptr && known->fields.contains(field.name());
+  };
+  if (fields.empty() && !has({variable.name, {}})) {
+    for (Field field{variable.name, 0.0}; has(field); *field.level += 1) fields.push_back(field);
+  }
+  if (fields.empty()) fields.push_back({variable.name, {}});
+  return fields;
+}
+
+}  // namespace
+
+void ImageData::make_channels(const DataUse& use) {
+  const Statistics* known = use.statistics ? &*use.statistics : nullptr;
+  const auto append = [&](std::vector<Channel>& channels, const std::vector<VariableOptions>& variables,
+                          Role role, const char* key) {
+    const bool in_files = role == Role::kPrognostic || use.train || use.valid;
+    for (const VariableOptions& variable : variables) {
+      const std::vector<std::string> own = in_files ? own_paths_[variable.files] : std::vector<std::string>{};
+      paths_.insert(paths_.end(), own.begin(), own.end());
+      for (const Field& field : in_files ? files_->select(variable, own) : known_fields(variable, known)) {
+        const Channel channel{field.name(), role, field, {}, 0};
+        if (std::find(channels.begin(), channels.end(), channel) != channels.end()) {
+          throw ConfigError(concat(key, " names ", field.name(), " twice"));
+        }
+        channels.push_back(channel);
+      }
+    }
+  };
+  const bool map = options_.task == Task::kMap;
+  append(channels_.inputs, options_.variables, Role::kPrognostic, "data.variables");
+  append(channels_.targets, map ? options_.targets : options_.variables,
+         map ? Role::kDiagnostic : Role::kPrognostic, map ? "data.targets" : "data.variables");
+  if (options_.classes > 0 && channels_.targets.size() != 1) {
+    throw ConfigError(concat("data.targets must be one channel of labels with data.classes, and has ",
+                             channels_.targets.size()));
+  }
+}
+
+void ImageData::check_shape() const {
+  if (options_.shape.empty()) return;
+  const Shape wanted{std::span<const std::int64_t>(options_.shape)};
+  for (std::int64_t image = 0; image < files_->count(); ++image) {
+    if (wanted == files_->extents(image)) continue;
+    throw ConfigError(
+        concat("data.shape is ", wanted, ", but ", files_->path(image), " holds ", files_->extents(image)));
+  }
+}
+
+std::vector<ImageData::Region> ImageData::regions(const std::vector<DataPart>& parts,
+                                                  const std::string& key) const {
+  const std::vector<ImageDim> space = options_.space();
+  std::vector<Region> result;
+  for (const DataPart& part : parts) {
+    const auto& ranges = std::get<SliceRanges>(part);
+    const auto refuse = [&](ImageDim dim, std::int64_t extent, const std::string& of) {
+      const auto& [first, last] = ranges.of.at(dim);
+      throw ConfigError(concat(key, " takes ", name(dim), " ", first, " to ", last, ", but ", of, " ", extent,
+                               "; the last can be at most ", extent - 1));
+    };
+    std::int64_t first_image = 0, last_image = files_->count() - 1;
+    if (const auto samples = ranges.of.find(ImageDim::kSample); samples != ranges.of.end()) {
+      std::tie(first_image, last_image) = samples->second;
+      if (last_image >= files_->count())
+        refuse(ImageDim::kSample, files_->count(), "the images of all files are");
+    }
+    for (std::int64_t image = first_image; image <= last_image; ++image) {
+      const Shape& extents = files_->extents(image);
+      Region region{image, Box::whole(extents), 0};
+      for (int d = 0; d < extents.rank(); ++d) {
+        const auto range = ranges.of.find(space[static_cast<std::size_t>(d)]);
+        if (range == ranges.of.end()) continue;
+        if (range->second.second >= extents[d])
+          refuse(range->first, extents[d], files_->path(image) + " has");
+        region.box.begin[d] = range->second.first;
+        region.box.extent[d] = range->second.second - range->second.first + 1;
+      }
+      require_memory(slice_of(region.box.extent), "a slice of an image", files_->path(image));
+      result.push_back(region);
+    }
+  }
+  return result;
+}
+
+/// The extents of the parts of data.train, which are those of the model where data.crop does not say them.
+/// The files may be others than those of training: where they have fewer images than a part names, all count.
+Shape ImageData::window_of_parts() const {
+  const std::vector<ImageDim> space = options_.space();
+  std::optional<Shape> window;
+  for (const DataPart& part : options_.train) {
+    const auto& ranges = std::get<SliceRanges>(part);
+    std::int64_t first = 0, last = files_->count() - 1;
+    const auto samples = ranges.of.find(ImageDim::kSample);
+    if (samples != ranges.of.end() && samples->second.second <= last) std::tie(first, last) = samples->second;
+    for (std::int64_t image = first; image <= last; ++image) {
+      Shape extents = files_->extents(image);
+      for (int d = 0; d < extents.rank(); ++d) {
+        const auto range = ranges.of.find(space[static_cast<std::size_t>(d)]);
+        if (range != ranges.of.end()) extents[d] = range->second.second - range->second.first + 1;
+      }
+      if (!window) window = extents;
+      if (*window == extents) continue;
+      throw ConfigError(concat("data.crop must be given, for images differ in extents: ", *window, " and ",
+                               extents, " in ", files_->path(image)));
+    }
+  }
+  require(window.has_value(), "data.train names no part");
+  return *window;
+}
+
+void ImageData::choose_crop(bool of_training) {
+  const std::vector<ImageDim> space = options_.space();
+  crop_ = !options_.crop.empty() ? Shape(options_.crop)
+          : of_training          ? train_.front().box.extent
+                                 : window_of_parts();
+  std::int64_t crops = 0;
+  for (Region& region : train_) {
+    const Shape& extent = region.box.extent;
+    if (options_.crop.empty() && !(extent == crop_)) {
+      throw ConfigError(concat("data.crop must be given, for the parts of data.train differ in extents: ",
+                               crop_, " and ", extent));
+    }
+    for (int d = 0; d < crop_.rank(); ++d) {
+      if (crop_[d] > extent[d]) {
+        throw ConfigError(concat("data.crop ", crop_, " is larger than a part of data.train, ", extent,
+                                 " in ", files_->path(region.image), "; its ",
+                                 name(space[static_cast<std::size_t>(d)]), " can be at most ", extent[d]));
+      }
+    }
+    const double volumes = static_cast<double>(extent.count()) / static_cast<double>(crop_.count());
+    crops += std::max<std::int64_t>(1, std::llround(volumes));
+    region.crops_until = crops;
+  }
+  require_memory(crop_, "a crop of an image", files_->path(0));
+  grid_ = make_plain_grid(crop_);
+  for (std::size_t d = 0; d < space.size(); ++d) grid_.axes[d].name = name(space[d]);
+}
+
+void ImageData::make_tiles(const std::vector<std::int64_t>& overlap) {
+  for (const Region& region : valid_) {
+    const Shape& extents = files_->extents(region.image);
+    for (int d = 0; d < crop_.rank(); ++d) {
+      if (crop_[d] <= extents[d]) continue;
+      throw ConfigError(concat("data.crop ", crop_, " is larger than the image ", extents,
+                               " of data.valid in ", files_->path(region.image)));
+    }
+    for (ImageTile& tile : tile_region(extents, region.box, crop_, overlap)) {
+      tile.image = region.image;
+      tiles_.push_back(tile);
+    }
+  }
+}
+
+std::int64_t ImageData::count(Split split) const {
+  if (split == Split::kValid) return std::ssize(tiles_);
+  return train_.empty() ? 0 : train_.back().crops_until;
+}
+
+std::vector<std::int64_t> ImageData::identity() const {
+  std::vector<std::int64_t> numbers;
+  for (const Region& region : train_) {
+    numbers.push_back(region.image);
+    for (const Shape& shape : {files_->extents(region.image), region.box.begin, region.box.extent}) {
+      numbers.insert(numbers.end(), shape.begin(), shape.end());
+    }
+  }
+  return numbers;
+}
+
+ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosition& position) const {
+  const int space = crop_.rank();
+  std::vector<bool> mirrored(static_cast<std::size_t>(space), false);
+  if (split == Split::kValid) {
+    const ImageTile& tile = tiles_.at(static_cast<std::size_t>(number));
+    return {tile.image, tile.box, tile.scored, mirrored, {0, static_cast<std::uint64_t>(tile.image), 0}};
+  }
+  const auto region = std::find_if(train_.begin(), train_.end(),
+                                   [&](const Region& candidate) { return number < candidate.crops_until; });
+  require(region != train_.end(), "no such training sample");
+  Box box{region->box.begin, crop_};
+  const std::vector<ImageDim> dims = options_.space();
+  for (int d = 0; d < space; ++d) {
+    const auto axis = static_cast<std::uint64_t>(d);
+    const auto places = static_cast<std::uint64_t>(region->box.extent[d] - crop_[d] + 1);
+    box.begin[d] += static_cast<std::int64_t>(std::uint64_t{places_.bits(position, axis)} * places >> 32);
+    const bool may = std::find(options_.flips.begin(), options_.flips.end(),
+                               dims[static_cast<std::size_t>(d)]) != options_.flips.end();
+    mirrored[static_cast<std::size_t>(d)] = may && mirrors_.uniform(position, axis) < 0.5;
+  }
+  move_to_foreground(*region, position, box);
+  ImageSample sample{region->image, box, box, mirrored, position};
+  sample.part = region->box;
+  augment(position, sample);
+  return sample;
+}
+
+std::unique_ptr<SampleReader> ImageData::open_reader() {
+  return std::make_unique<ImageReader>(*this);
+}
+
+template <typename Result, typename F, typename M>
+Result ImageData::over_slices(const Field& field, const std::vector<Region>& regions,
+                              Communicator& communicator, const F& of, Result nothing, const M& merge,
+                              const std::function<void(double)>& did) const {
+  const std::vector<Slice> slices = slices_of(regions);
+  std::vector<double> values;
+  const auto of_slice = [&](std::int64_t i) {
+    const Slice& slice = slices[static_cast<std::size_t>(i)];
+    values.resize(static_cast<std::size_t>(slice.box.extent.count()));
+    files_->read(field, slice.image, slice.box, values);
+    return of(std::span<const double>(values));
+  };
+  return share_work(std::ssize(slices), communicator, of_slice, nothing, merge, did);
+}
+
+std::vector<ImageData::Slice> ImageData::slices_of(const std::vector<Region>& regions) {
+  std::vector<Slice> slices;
+  for (const Region& region : regions) {
+    const std::int64_t thickness = slice_of(region.box.extent)[0];
+    for (std::int64_t i = 0; i < region.box.extent[0]; i += thickness) {
+      Box box = region.box;
+      box.begin[0] += i;
+      box.extent[0] = thickness;
+      slices.push_back({region.image, box});
+    }
+  }
+  return slices;
+}
+
+std::vector<Channel> ImageData::normalised() const {
+  std::vector<Channel> channels = channels_.inputs;
+  if (options_.classes > 0) return channels;
+  for (const Channel& target : channels_.targets) {
+    const bool known = std::any_of(channels.begin(), channels.end(),
+                                   [&](const Channel& channel) { return channel.name == target.name; });
+    if (!known) channels.push_back(target);
+  }
+  return channels;
+}
+
+/// What statistics depend on beside the files.
+Json ImageData::decides_statistics() const {
+  Json fields = Json::array(), parts = Json::array(), dims = Json::array();
+  for (const ImageDim dim : options_.dims) dims.push_back(name(dim));
+  for (const Channel& channel : normalised()) fields.push_back(channel.name);
+  for (const std::vector<VariableOptions>* variables : {&options_.variables, &options_.targets}) {
+    for (const VariableOptions& variable : *variables)
+      if (!variable.data_set.empty()) fields.push_back({variable.name, variable.data_set});
+  }
+  Json own = Json::object();  // the list of all files does not say whose each is
+  for (const std::vector<VariableOptions>* variables : {&options_.variables, &options_.targets}) {
+    for (const VariableOptions& variable : *variables)
+      if (const auto found = own_paths_.find(variable.files);
+          found != own_paths_.end() && !found->second.empty())
+        own[variable.name] = found->second;
+  }
+  for (const Region& region : train_) {
+    Json part = {region.image};
+    for (const Shape& shape : {region.box.begin, region.box.extent})
+      for (const std::int64_t extent : shape) part.push_back(extent);
+    parts.push_back(part);
+  }
+  Json decides = {{"fields", fields}, {"parts", parts}, {"dims", dims}};
+  if (!own.empty()) decides["own_files"] = own;
+  if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
+  return decides;
+}
+
+Statistics ImageData::compute_statistics(Communicator& communicator, const Statistics* known,
+                                         const std::function<void(double)>& progress) const {
+  Statistics statistics;
+  const std::vector<Channel> channels = normalised();
+  double before = 0;
+  const auto did = [&](double part) {
+    if (progress) progress((before + part) / static_cast<double>(channels.size()));
+  };
+  for (const Channel& channel : channels) {
+    if (known != nullptr && known->fields.contains(channel.name)) {
+      statistics.fields[channel.name] = known->fields.at(channel.name);
+      continue;
+    }
+    if (train_.empty()) {
+      std::vector<std::string> names;
+      for (const auto& [name, of] : known == nullptr ? Statistics().fields : known->fields)
+        names.push_back(name);
+      throw DataError(concat("the files hold ", channel.name,
+                             ", which the model was not trained with; it has statistics of ",
+                             names.empty() ? "nothing" : join(names, ", ")));
+    }
+    const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
+    const RunningMoments total =
+        over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge, did);
+    statistics.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
+                                       0};
+    double points = 0;
+    for (const Region& region : train_) points += static_cast<double>(region.box.extent.count());
+    statistics.seen[channel.name] = seen_values(total, points);
+    before += 1;
+  }
+  return statistics;
+}
+
+double ImageData::checked_label(double value, const Channel& channel, std::int64_t image) const {
+  if (options_.ignore_index && value == static_cast<double>(*options_.ignore_index))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (value >= 0 && value < static_cast<double>(options_.classes) && value == std::floor(value)) return value;
+  throw DataError(concat(channel.name, " in ", files_->source(channel.field.variable, image).path,
+                         " holds the label ", value, "; labels are 0 to ", options_.classes - 1,
+                         " with data.classes ", options_.classes,
+                         options_.ignore_index ? "" : ", and others only as data.ignore_index"));
+}
+
+void ImageData::check_labels(std::int64_t slice) const {
+  const auto& [image, box] = slices_of_all_.at(static_cast<std::size_t>(slice));
+  const Channel& channel = channels_.targets.front();
+  std::vector<double> labels(static_cast<std::size_t>(box.extent.count()));
+  files_->read(channel.field, image, box, labels);
+  for (const double label : labels) {
+    if (!std::isnan(label)) checked_label(label, channel, image);
+  }
+}
+
+void ImageData::check_statistics(bool of_targets) const {
+  const auto check = [&](const Channel& channel, bool in_files) {
+    const FieldStatistics& found = statistics_.of(channel.field);
+    const std::string units = in_files ? files_->units(channel.field) : "";
+    if (!found.units.empty() && !units.empty() && !same_unit(found.units, units)) {
+      throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
+                             "\", the files in \"", units, "\""));
+    }
+    if (!std::isfinite(found.mean)) {
+      throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
+    }
+    if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
+      throw DataError(
+          concat(channel.name, " does not vary in data.train, so it cannot be normalised; leave it out"));
+    }
+  };
+  for (const Channel& channel : channels_.inputs) check(channel, true);
+  if (options_.classes > 0) return;
+  for (const Channel& channel : channels_.targets) check(channel, of_targets);
+}
+
+std::int64_t ImageData::shared_points() const {
+  std::int64_t points = 0;
+  for (const Region& train : train_) {
+    for (const Region& valid : valid_) {
+      if (train.image != valid.image) continue;
+      const Box common = intersect(train.box, valid.box);
+      if (!common.empty()) points += common.extent.count();
+    }
+  }
+  return points;
+}
+
+namespace {
+
+/// So finely percentiles are found: to this part of an image's range.
+constexpr std::size_t kBins = 4096;
+
+struct Ends {
+  double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+};
+Ends ends_of(std::span<const double> values) {
+  Ends ends;
+  for (const double value : values) {
+    ends.least = value < ends.least ? value : ends.least;
+    ends.most = value > ends.most ? value : ends.most;
+  }
+  return ends;
+}
+void widen(Ends& ends, const Ends& other) {
+  ends = {std::min(ends.least, other.least), std::max(ends.most, other.most)};
+}
+
+struct Histogram {
+  std::array<double, kBins> counts{};
+
+  /// The value below which this part of all lies; linear within a bin.
+  double quantile(const Ends& ends, double part) const {
+    const double width = (ends.most - ends.least) / static_cast<double>(kBins);
+    double wanted = part * std::accumulate(counts.begin(), counts.end(), 0.0);
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      if (wanted <= counts[bin] && counts[bin] > 0)
+        return ends.least + width * (static_cast<double>(bin) + wanted / counts[bin]);
+      wanted -= counts[bin];
+    }
+    return ends.most;
+  }
+};
+
+}  // namespace
+
+std::vector<std::pair<double, double>> ImageData::target_ranges(Communicator& communicator) const {
+  std::vector<Region> all = train_;
+  all.insert(all.end(), valid_.begin(), valid_.end());
+  std::vector<std::pair<double, double>> result;
+  for (const Channel& channel : channels_.targets) {
+    const Ends ends = over_slices(channel.field, all, communicator, ends_of, Ends{}, widen);
+    result.emplace_back(ends.least, ends.most);
+  }
+  return result;
+}
+
+std::vector<ImageRegion> ImageData::validation_parts() const {
+  std::vector<ImageRegion> parts;
+  for (const Region& region : valid_) parts.push_back({region.image, region.box});
+  return parts;
+}
+
+std::vector<ImageRegion> ImageData::whole_images() const {
+  std::vector<ImageRegion> images;
+  for (std::int64_t image = 0; image < files_->count(); ++image)
+    images.push_back({image, Box::whole(files_->extents(image))});
+  return images;
+}
+
+InputScale ImageData::own_scale(const Field& field, const Region& image, Communicator& communicator) const {
+  InputScale scale;
+  if (options_.intensity == ImageIntensity::kZScore) {
+    const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
+    const RunningMoments moments =
+        over_slices(field, {image}, communicator, RunningMoments::of, RunningMoments{}, merge);
+    scale.shift = moments.mean;
+    scale.scale = moments.deviation() > 0 ? 1 / moments.deviation() : 0;
+    return scale;
+  }
+  const Ends ends = over_slices(field, {image}, communicator, ends_of, Ends{}, widen);
+  if (!(ends.most > ends.least)) return {ends.least, ends.least, ends.least, 0};
+  const auto histogram_of = [&](std::span<const double> values) {
+    Histogram histogram;
+    for (const double value : values) {
+      if (std::isnan(value)) continue;
+      const double place = (value - ends.least) / (ends.most - ends.least) * static_cast<double>(kBins);
+      histogram.counts[std::min(static_cast<std::size_t>(place), kBins - 1)] += 1;
+    }
+    return histogram;
+  };
+  const auto add = [](Histogram& total, const Histogram& slice) {
+    for (std::size_t bin = 0; bin < kBins; ++bin) total.counts[bin] += slice.counts[bin];
+  };
+  const Histogram all = over_slices(field, {image}, communicator, histogram_of, Histogram{}, add);
+  scale.least = all.quantile(ends, options_.percentiles[0] / 100);
+  scale.most = all.quantile(ends, options_.percentiles[1] / 100);
+  scale.shift = (scale.least + scale.most) / 2;
+  scale.scale = scale.most > scale.least ? 2 / (scale.most - scale.least) : 0;
+  return scale;
+}
+
+void ImageData::find_scales(Communicator& communicator) {
+  if (options_.intensity == ImageIntensity::kDataSet) return;
+  for (std::int64_t image = 0; image < files_->count(); ++image) {
+    const Region whole{image, Box::whole(files_->extents(image))};
+    for (const Channel& channel : channels_.inputs)
+      scales_.push_back(own_scale(channel.field, whole, communicator));
+  }
+}
+
+InputScale ImageData::scale_of(std::int64_t image, std::size_t input) const {
+  if (!scales_.empty()) return scales_[static_cast<std::size_t>(image) * channels_.inputs.size() + input];
+  const FieldStatistics& statistics = statistics_.of(channels_.inputs[input].field);
+  InputScale scale;
+  scale.shift = statistics.mean;
+  scale.scale = 1 / statistics.deviation;
+  return scale;
+}
+
+}  // namespace jigsaw::inline images

@@ -1,0 +1,140 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/box.h"
+#include "fields/data_options.h"
+#include "fields/field.h"
+#include "files/nifti_header.h"
+#include "files/variable_file.h"
+
+namespace jigsaw::inline images {
+
+/// Where an image stands in its file, and in the world.
+struct ImageSource {
+  int file = 0;                        ///< number of its file
+  std::string path;                    ///< of it
+  std::string data_set;                ///< the data set's name
+  std::string group;                   ///< what the * of the variable's name stands for here
+  std::int64_t sample = 0;             ///< of the data set's samples
+  Shape stored;                        ///< the data set's extents
+  Shape extents;                       ///< of the image in the file along depth, height, width
+  std::vector<ImageDim> dims;          ///< what they are
+  std::vector<std::string> names;      ///< of the data set's dims; none where the file does not name them
+  std::vector<double> spacing;         ///< of points in mm along depth, height, width; empty: not known
+  std::vector<double> affine;          ///< as NiftiFile gives it; empty: not known
+  const NiftiHeader* nifti = nullptr;  ///< of a NIfTI file; lives as long as the files
+  /// From one point of the common spacing to the next along depth, height, width, in points of the file;
+  /// empty: images stay as they are.
+  std::vector<double> step;
+};
+
+/// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
+/// variable with a * in its name is many data sets, such as one in each group, which hold images of their
+/// own. The images of all files have numbers from 0 on: the files in order, in each the data sets by name, in
+/// each its samples. read() may be called from several threads. At most kMostOpenFiles are held open.
+///
+/// A variable may stand in files of its own; in the order of the files they hold the same images.
+///
+/// Every error of reading is a DataError that names data set and file.
+class ImageFiles {
+ public:
+  static constexpr std::size_t kMostOpenFiles = 64;
+
+  /// @param dims  of the data sets, in their order in the files.
+  /// @param spacing  in mm along depth, height and width, to which all images are brought from their own, by
+  /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common⌋ + 1; empty:
+  /// they stay as they are. @param labels  variables whose nearest point counts instead.
+  ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
+             FileOpener open_file = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
+             std::vector<std::string> labels = {});
+
+  /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
+  /// @param paths  of the files that hold it; empty: those of the constructor.
+  /// @throws DataError  for a data set that is not in every file, of another rank, in several units or
+  /// without a channel that is asked for, or whose images differ in number or extents from those of the
+  /// variables before.
+  std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
+  /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
+  void end_selection();
+
+  std::int64_t count() const { return std::ssize(images_); }
+  /// Extents of an image in the order of fields, at the common spacing if there is one.
+  const Shape& extents(std::int64_t image) const { return images_[static_cast<std::size_t>(image)].extents; }
+  const std::string& path(std::int64_t image) const;
+  const std::string& units(const Field& field) const;
+  /// Where a variable's image stands: spacing from "spacing" or "element_size_um" of its data set, in the
+  /// order of its dims. All is that of the file, whatever the common spacing.
+  ImageSource source(const std::string& variable, std::int64_t image) const;
+
+  /// The box [space…] of a field of an image in its physical units, NaN where it is missing: one hyperslab.
+  void read(const Field& field, std::int64_t image, const Box& box, std::span<double> out);
+  /// The same of a box of the points that the file holds, whatever the common spacing.
+  void read_own(const Field& field, std::int64_t image, const Box& box, std::span<double> out);
+
+  /// Elements read so far times their size on disk.
+  std::int64_t bytes_read() const;
+  /// VariableFile::bytes_fetched() of all files.
+  std::int64_t bytes_fetched() const;
+  /// As FileSet::undeclared().
+  std::map<std::string, UndeclaredValues> undeclared() const;
+
+ private:
+  struct Image {
+    int file = 0;
+    std::string group;  ///< what the * of the variable's name stands for here
+    std::int64_t sample = 0;
+    Shape extents;
+    std::vector<double> step;  ///< from one point to the next, in points of the file; empty: 1
+  };
+
+  /// Where a variable stands.
+  struct Variable {
+    std::string data_set;          ///< its name in the files
+    int first = 0, last = 0;       ///< numbers of the files
+    std::vector<std::string> own;  ///< the files, where they are its own
+    std::vector<Image> images;
+  };
+  const Variable& place(const VariableOptions& variable, const std::vector<std::string>& paths);
+  const Variable& known(const std::string& variable) const;
+  int open(const std::string& path);
+
+  VariableFile& use(int file);
+  /// The data set of this name, in which * stands for `group`.
+  const FileVariable& find(int file, const std::string& data_set, const std::string& group) const;
+  /// What * stands for in the data sets of a file, by name; "" alone for a variable without one.
+  std::vector<std::string> groups(int file, const std::string& data_set) const;
+  [[noreturn]] void refuse_unknown(int file, const std::string& variable) const;
+  void read_stored(const Variable& place, const Field& field, const Image& image, const Box& box,
+                   std::span<double> out);
+  void resample(int file, const FileVariable& variable, Image& image) const;
+  /// The dims of a data set; without "channel" where it has one dim less.
+  std::vector<ImageDim> dims_of(int file, const FileVariable& variable) const;
+  std::vector<Image> images_of(const Variable& variable) const;
+  void check_units(const Variable& variable) const;
+  std::int64_t channels_of(const Variable& variable) const;
+
+  std::vector<ImageDim> dims_;
+  FileOpener opener_;  ///< until all is selected
+  std::vector<double> spacing_;
+  std::vector<std::string> labels_;
+  std::vector<std::unique_ptr<VariableFile>> files_;
+  int common_ = 0;                             ///< so many files are those of the constructor
+  std::map<std::string, Variable> variables_;  ///< those selected
+  std::vector<Image> images_;
+  std::string first_variable_;
+  std::deque<int> open_;  ///< least recently used first
+  std::mutex mutex_;      ///< guards open_ and the handles behind it
+};
+
+/// The files that hold a variable; empty where they are those of data.files.
+std::vector<std::string> own_files(const VariableOptions& variable, const std::filesystem::path& folder);
+
+}  // namespace jigsaw::inline images

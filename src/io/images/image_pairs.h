@@ -1,0 +1,17 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "images/image_files.h"
+
+namespace jigsaw::inline images {
+
+/// Images of several variables belong together by their numbers, and their points by their places in the
+/// files. Where coordinates of NetCDF files or Zarr stores say otherwise, a sentence for each variable after
+/// the first: that its dims stand in another order, its latitudes, longitudes or other coordinates are
+/// others (beyond a hundredth of their step), or its time is (beyond half a step of the samples). Looks at
+/// the first and the last image. What files do not say is no contradiction.
+/// @param variables  that were selected.
+std::vector<std::string> pairing_warnings(const ImageFiles& files, const std::vector<std::string>& variables);
+
+}  // namespace jigsaw::inline images

@@ -1,0 +1,58 @@
+#include "images/label_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/heartbeat.h"
+#include "comm/agreement.h"
+
+namespace jigsaw::inline images {
+
+LabelScan::LabelScan(const ImageData& data, Communicator& communicator)
+    : data_(data),
+      communicator_(communicator),
+      begin_(data.slices() * communicator.rank() / communicator.size()),
+      end_(data.slices() * (communicator.rank() + 1) / communicator.size()),
+      next_(begin_) {
+  work_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat()] {
+    const WorksFor works_for(heartbeat);
+    run();
+  });
+}
+
+LabelScan::~LabelScan() {
+  stop_ = true;
+  if (work_.valid()) work_.wait();
+}
+
+void LabelScan::run() {
+  try {
+    for (; next_ < end_ && !stop_; ++next_) data_.check_labels(next_);
+  } catch (...) {
+    failed_ = true;
+    throw;
+  }
+}
+
+void LabelScan::wait(const std::function<void(double)>& progress) {
+  if (over_) return;
+  const std::int64_t first = next_, count = std::max<std::int64_t>(1, end_ - first);
+  while (work_.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+    progress(static_cast<double>(next_ - first) / static_cast<double>(count));
+  poll();
+}
+
+bool LabelScan::poll() {
+  if (over_) return true;
+  const bool mine = work_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  const auto lowest =
+      communicator_.all_reduce(std::array{mine ? 1.0 : 0.0, failed_ ? 0.0 : 1.0}, ReduceOp::kMin);
+  const bool all_done = lowest[0] > 0, one_failed = lowest[1] == 0;
+  over_ = all_done || one_failed;
+  if (one_failed) stop_ = true;
+  if (over_) together(communicator_, [&] { work_.get(); });
+  return over_;
+}
+
+}  // namespace jigsaw::inline images

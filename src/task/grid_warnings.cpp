@@ -1,0 +1,157 @@
+#include "task/grid_warnings.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "layers/global_rows.h"
+#include "samples/dataset.h"
+#include "task/loss_types.h"
+
+namespace jigsaw::inline task {
+
+namespace {
+
+std::string coordinate_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+/// What a model reads beyond the ends of one axis of fields, and the first place that says so.
+struct EdgeUse {
+  std::string mode, key;
+  int axis = 0;  ///< 0: of latitudes; 1: of longitudes
+};
+
+/// All of them in a section, each once.
+void collect_edges(const Json& section, const std::string& key, std::vector<EdgeUse>& found) {
+  const auto add = [&](const Json& mode, int axis) {
+    if (!mode.is_string()) return;
+    const auto is_same = [&](const EdgeUse& use) { return use.axis == axis && use.mode == mode; };
+    if (std::ranges::none_of(found, is_same)) found.push_back({mode.get<std::string>(), key, axis});
+  };
+  if (section.is_object()) {
+    for (const auto& [name, value] : section.items()) collect_edges(value, concat(key, ".", name), found);
+  } else if (key.ends_with(".circular")) {
+    if (section == true) add("circular", 1);
+  } else if (key.ends_with(".padding_mode")) {
+    const bool of_each = section.is_array() && section.size() == 2;
+    const Json& one = section.is_array() && section.size() == 1 ? section[0] : section;
+    for (const int axis : {0, 1}) add(of_each ? section[static_cast<std::size_t>(axis)] : one, axis);
+  } else if (section.is_array()) {
+    for (std::size_t i = 0; i < section.size(); ++i)
+      collect_edges(section[i], concat(key, "[", i, "]"), found);
+  }
+}
+
+bool crosses_poles(const EdgeUse& use) {
+  return use.axis == 0 && (use.mode == "pole_point" || use.mode == "pole_cell");
+}
+
+/// Why an edge is none of a grid; "" where it is one, or the grid does not matter to it.
+std::string misfit(const EdgeUse& use, const Grid& grid) {
+  const bool rows = use.axis == 0;
+  const std::vector<double>& points = grid.axes[static_cast<std::size_t>(use.axis)].coordinates;
+  const std::string there =
+      concat(rows ? "latitudes" : "longitudes", " of the data, ", coordinate_text(points.front()), " to ",
+             coordinate_text(points.back()), ", ");
+  if (use.mode == "circular" && (rows || !grid.periodic)) return concat("the ", there, "do not go round");
+  if (!crosses_poles(use)) return "";
+  if (!grid.periodic)
+    return "the rows of the grid do not go round, so that no other half of the circle lies beyond a pole";
+  const PoleKind wanted = use.mode == "pole_point" ? PoleKind::kPoint : PoleKind::kCellCentred;
+  if (grid.north == wanted && grid.south == wanted) return "";
+  return concat("the ", there,
+                wanted == PoleKind::kPoint ? "do not end with rows at both poles"
+                                           : "do not end half a row before both poles");
+}
+
+/// The same of a grid whose points have latitudes and longitudes of their own.
+std::string misfit_of_places(const EdgeUse& use, const FileSet::GoesRound& places) {
+  if (crosses_poles(use))
+    return "each point of the data has a latitude and a longitude of its own, so that rows do not end at "
+           "poles";
+  if (use.mode != "circular" || (use.axis == 0 ? places.rows : places.columns)) return "";
+  return use.axis == 0 ? "the last row of the data does not lie at the first one"
+                       : "the last column of the data does not lie beside the first one";
+}
+
+/// Whether some model or layer in a section works with spherical harmonics.
+bool has_harmonics(const Json& section) {
+  if (section.is_object()) {
+    const std::string type = section.contains("type") && section["type"].is_string()
+                                 ? section["type"].get<std::string>()
+                                 : std::string();
+    if (type == "sfno" || type.starts_with("spherical_")) return true;
+  }
+  return (section.is_object() || section.is_array()) && std::ranges::any_of(section, has_harmonics);
+}
+
+/// What a model of spherical harmonics takes the grid for and it is not. (One whose rows are others of those
+/// that it knows, around the globe, is not built.)
+std::vector<std::string> sphere_warnings(const Json& model, const Grid& grid) {
+  if (!has_harmonics(model)) return {};
+  const auto warn = [&](std::size_t axis, const char* name, const char* why) {
+    const std::vector<double>& points = grid.axes[axis].coordinates;
+    return concat("model works with spherical harmonics, for fields around the globe, but the ", name,
+                  " of the data, ", coordinate_text(points.front()), " to ", coordinate_text(points.back()),
+                  ", ", why);
+  };
+  std::vector<std::string> warnings;
+  if (!grid.periodic) warnings.push_back(warn(1, "longitudes", "do not go round"));
+  if (!global_rows_of(grid.axes[0].coordinates))
+    warnings.push_back(warn(0, "latitudes", "are none of those between both poles that it knows"));
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> edge_warnings(const Json& model, const Grid& grid,
+                                       const std::optional<FileSet::GoesRound>& places) {
+  if (!grid.geographic && !places) return {};
+  std::vector<EdgeUse> found;
+  collect_edges(model, "model", found);
+  std::vector<std::string> warnings;
+  if (grid.geographic) warnings = sphere_warnings(model, grid);
+  for (const EdgeUse& use : found) {
+    const std::string why = grid.geographic ? misfit(use, grid) : misfit_of_places(use, *places);
+    if (why.empty()) continue;
+    const bool is_switch = use.key.ends_with(".circular");
+    const std::string along = grid.geographic ? (use.axis == 0 ? "latitude" : "longitude")
+                                              : (use.axis == 0 ? "the first dim" : "the second dim");
+    warnings.push_back(
+        concat(use.key, is_switch ? " is true" : concat(" is \"", use.mode, "\" along ", along), ", but ",
+               why, is_switch ? "; set it to false" : "; \"replicate\" takes the last point there"));
+  }
+  return warnings;
+}
+
+std::vector<std::string> edge_warnings(const Json& model, const SampleSource& data) {
+  const auto* forecasts = dynamic_cast<const Dataset*>(&data);
+  if (forecasts == nullptr || data.grid().geographic) return edge_warnings(model, data.grid());
+  return edge_warnings(model, data.grid(), forecasts->files().goes_round());
+}
+
+std::vector<std::string> area_warnings(const Configuration& configuration, const SampleSource& data) {
+  const auto* forecasts = dynamic_cast<const Dataset*>(&data);
+  if (forecasts == nullptr || data.grid().geographic || !forecasts->options().cell_area.empty()) return {};
+  if (!field_loss_options(configuration.loss).area_weighted) return {};
+  return {
+      "loss.area_weighted is true, but all cells of the data count alike, in loss and scores, for each point "
+      "has a latitude and a longitude of its own; data.cell_area names a variable with the areas of cells, "
+      "or is \"auto\"; where cells are to count alike, set loss.area_weighted to false"};
+}
+
+void refuse_harmonics(const Json& model, const Grid& grid) {
+  const bool has_places = !grid.geographic && !grid.corners.empty();
+  if (!has_places || !has_harmonics(model)) return;
+  throw ConfigError(
+      "model works with spherical harmonics, for rows of one latitude and columns of one longitude around "
+      "the globe, and each point of the data has a latitude and a longitude of its own; use unet, vit, swin "
+      "or "
+      "weathermixer, or bring the data to such rows and columns by data.regrid");
+}
+
+}  // namespace jigsaw::inline task

@@ -1,0 +1,35 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "array/grid.h"
+#include "config/json.h"
+#include "fields/file_set.h"
+#include "samples/sample_source.h"
+#include "task/configuration.h"
+
+namespace jigsaw::inline task {
+
+/// Of keys by which a model reads beyond the ends of a grid (padding_mode, circular): those that go round a
+/// circle which the grid does not close, or across poles which its rows do not reach in that way. One for
+/// each, with the first place in the configuration that has it. And of a model of spherical harmonics on a
+/// geographic grid, whose rows are others than it says, or do not go round.
+///
+/// @param model   its section, as it is written out.
+/// @param places  of a grid whose points have latitudes and longitudes of their own, whether it goes round;
+///                nothing of other grids, of which those that are not geographic have none of these warnings.
+std::vector<std::string> edge_warnings(const Json& model, const Grid& grid,
+                                       const std::optional<FileSet::GoesRound>& places = {});
+/// The same of the grid of data.
+std::vector<std::string> edge_warnings(const Json& model, const SampleSource& data);
+
+/// That loss.area_weighted says nothing, where the points of a grid have latitudes and longitudes of their
+/// own and data.cell_area does not say how they count.
+std::vector<std::string> area_warnings(const Configuration& configuration, const SampleSource& data);
+
+/// @throws ConfigError  when a model works with spherical harmonics on a grid whose points have latitudes and
+///                      longitudes of their own: these are functions of rows and columns of a globe.
+void refuse_harmonics(const Json& model, const Grid& grid);
+
+}  // namespace jigsaw::inline task

@@ -1,0 +1,108 @@
+#include <cmath>
+#include <optional>
+
+#include "task/scores.h"
+
+namespace jigsaw::inline task {
+
+namespace {
+
+/// Sums of all batches as of one sample.
+template <typename Sums, typename Found>
+void add_merged(const Rank& rank, std::optional<Sums>& total, const Found& batch) {
+  const Sums merged = batch.read(rank.context).merged(rank);
+  if (total) {
+    total->add(merged);
+  } else {
+    total = merged;
+  }
+}
+
+class ImageScores : public Scores {
+ public:
+  ImageScores(const ImageData& data, const FieldLoss& loss, std::vector<double> peaks)
+      : data_(data),
+        loss_(loss),
+        score_({}, data.grid().row_weights(), channel_names(data.channels().targets)),
+        peaks_(std::move(peaks)) {}
+
+  void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
+    const auto add_sums = [&](std::optional<SampleSums>& total, const ErrorMeasure& measure,
+                              const Array& piece) {
+      add_merged(rank, total, score_.sums(rank, measure, piece, batch.targets[0], prediction.layout));
+    };
+    add_merged(rank, losses_, loss_.sums(rank, prediction.piece, batch.targets[0], prediction.layout));
+    add_sums(squares_, ErrorNorm::kSquared, prediction.piece);
+    add_sums(errors_, ErrorNorm::kSigned, prediction.piece);
+    if (batch.baseline.defined()) add_sums(input_squares_, ErrorNorm::kSquared, batch.baseline);
+  }
+
+  ValidationResult result() const override {
+    ValidationResult result{loss_.mean(*losses_).value(), {Json::object()}};
+    const std::vector<Channel>& targets = data_.channels().targets;
+    for (std::size_t c = 0; c < targets.size(); ++c) {
+      const auto variable = static_cast<std::int64_t>(c);
+      const double scale = target_scale(targets[c], data_.statistics(), data_.options().predict);
+      const auto psnr = [&](double rmse) { return 20 * std::log10(peaks_[c] / rmse); };
+      const double rmse = std::sqrt(squares_->mean(0, variable)) * scale,
+                   bias = errors_->mean(0, variable) * scale;
+      Json& metrics = result.leads[0][targets[c].name];
+      metrics = {{"rmse", rmse}, {"bias", bias}, {"psnr", psnr(rmse)}};
+      if (input_squares_) {
+        const double input = std::sqrt(input_squares_->mean(0, variable)) * scale;
+        metrics["input_rmse"] = input;
+        metrics["input_psnr"] = psnr(input);
+      }
+    }
+    return result;
+  }
+
+ private:
+  const ImageData& data_;
+  const FieldLoss& loss_;
+  FieldLoss score_;  // every variable alike
+  std::vector<double> peaks_;
+  std::optional<SampleSums> losses_, squares_, errors_, input_squares_;
+};
+
+class ClassScores : public Scores {
+ public:
+  ClassScores(const ImageData& data, const ClassLoss& loss) : data_(data), loss_(loss) {}
+
+  void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
+    add_merged(rank, sums_, loss_.sums(rank, prediction, batch.targets[0]));
+  }
+
+  ValidationResult result() const override {
+    const std::string& name = data_.channels().targets[0].name;
+    std::vector<double> dice;
+    double sum = 0, named = 0;
+    for (std::int64_t k = 0; k < sums_->classes; ++k) {
+      dice.push_back(sums_->dice(k));
+      if (std::isnan(dice.back())) continue;
+      sum += dice.back();
+      ++named;
+    }
+    const double accuracy = sums_->accuracy();
+    return {loss_.mean(*sums_).value(),
+            {Json{{name, {{"accuracy", accuracy}, {"mean_dice", sum / named}, {"dice", dice}}}}}};
+  }
+
+ private:
+  const ImageData& data_;
+  const ClassLoss& loss_;
+  std::optional<SampleClassSums> sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scores> make_image_scores(const ImageData& data, const FieldLoss& loss,
+                                          std::vector<double> peaks) {
+  return std::make_unique<ImageScores>(data, loss, std::move(peaks));
+}
+
+std::unique_ptr<Scores> make_class_scores(const ImageData& data, const ClassLoss& loss) {
+  return std::make_unique<ClassScores>(data, loss);
+}
+
+}  // namespace jigsaw::inline task

@@ -1,0 +1,45 @@
+#include "fields/units.h"
+
+#include <gtest/gtest.h>
+
+namespace jigsaw {
+namespace {
+
+TEST(Units, AreOneInEveryNotation) {
+  const auto same = [](const char* a, const char* b) {
+    EXPECT_EQ(same_unit(a, b), same_unit(b, a));
+    return same_unit(a, b);
+  };
+  for (const char* const text : {"m s**-1", "m s-1", "m s^-1", "m.s-1", "m/s", "m / s", "s-1 m", "m*s**-1"})
+    EXPECT_TRUE(same("m s-1", text)) << text;
+  for (const char* const text : {"kg m**-2 s**-1", "kg m-2 s-1", "kg/m2/s", "kg/m**2/s", "kg m^-2/s"})
+    EXPECT_TRUE(same("kg m-2 s-1", text)) << text;
+  EXPECT_TRUE(same("1/s", "s-1"));
+  EXPECT_TRUE(same("kg kg**-1", "kg/kg"));
+  EXPECT_TRUE(same("(0 - 1)", "(0 - 1)"));
+  EXPECT_TRUE(same("", ""));
+  EXPECT_TRUE(same("m m s-1", "m2 s-1"));
+}
+
+TEST(Units, ThatAreOthersStayOthers) {
+  const std::pair<const char*, const char*> others[] = {
+      {"m s-1", "ms-1"},        {"K", "degC"},     {"Pa", "hPa"},     {"kg m-2", "kg m2"},
+      {"m/s s", "m/s"},         {"", "1"},         {"1", "(0 - 1)"},  {"10-6 m", "m"},
+      {"10 m", "1 m"},          {"m s-", "m s-1"}, {"m//s", "m s-1"}, {"m s**", "m s"},
+      {"m-2000000000000", "m"}, {"(m)", "m"},      {"m ", "s "},      {"m", "m K/K s"},
+      {"W m**-2", "J m**-2"}};
+  for (const auto& [a, b] : others) {
+    EXPECT_FALSE(same_unit(a, b)) << a << " and " << b;
+    EXPECT_FALSE(same_unit(b, a)) << a << " and " << b;
+  }
+}
+
+TEST(Units, OfLength) {
+  for (const char* const text : {"m", "km", "cm", "metres", "meters", "centimeters"})
+    EXPECT_TRUE(is_length(text)) << text;
+  for (const char* const text : {"", "1", "hPa", "degrees", "m s-1", "m2"})
+    EXPECT_FALSE(is_length(text)) << text;
+}
+
+}  // namespace
+}  // namespace jigsaw
