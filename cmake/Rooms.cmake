@@ -55,10 +55,10 @@ function(jigsaw_cold target)
   endif()
 endfunction()
 
-# Compiles up to eight sources at once, for whose types GCC does not know that nobody includes them elsewhere.
+# Compiles up to sixteen sources at once, for whose types GCC does not know that nobody includes them elsewhere.
 function(jigsaw_unity target)
   if(JIGSAW_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "array/device_runtime.h"
-#include "samples/batch_reader.h"
+#include "samples/batch.h"
 
 namespace jigsaw::inline train {
 

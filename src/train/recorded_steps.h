@@ -9,7 +9,7 @@
 
 #include "array/device_runtime.h"
 #include "comm/communicator.h"
-#include "samples/batch_reader.h"
+#include "samples/batch.h"
 
 namespace jigsaw::inline train {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "samples/batch_reader.h"
+#include "samples/batch.h"
 
 namespace jigsaw::inline samples {
 

@@ -8,8 +8,9 @@
 
 #include "array/grid.h"
 #include "array/random.h"
-#include "samples/batch_reader.h"
+#include "samples/batch.h"
 #include "samples/channels.h"
+#include "samples/statistics.h"
 
 namespace jigsaw::inline samples {
 
