@@ -180,6 +180,15 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
                   library_version(cudnn.version),
                   ": name another by LD_LIBRARY_PATH, or set \"device\" to \"cpu\"");
   }
+  // Older ones have 3-D convolutions in TensorFloat-32 whose results are wrong (9.10.2 to 9.15, PyTorch
+  // #167024), and attention whose gradient reads workspace that nobody has written (before 9.18,
+  // TransformerEngine #2186).
+  constexpr int kLeastCudnn = 91800;
+  if (cudnn.built && cudnn.version < kLeastCudnn) {
+    return concat("cuDNN ", library_version(kLeastCudnn), " or newer is needed, and the library here is ",
+                  library_version(cudnn.version),
+                  ": name another by LD_LIBRARY_PATH, or set \"device\" to \"cpu\"");
+  }
   if (cudnn.built && cudnn.for_cuda != cudnn.cuda) {
     return concat("cuDNN for CUDA ", cudnn.cuda, " is needed, and the library here, ",
                   library_version(cudnn.version), ", is for CUDA ", cudnn.for_cuda,

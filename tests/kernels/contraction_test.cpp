@@ -146,6 +146,21 @@ TEST_P(Contraction, SpecialForms) {
   }
 }
 
+TEST_P(Contraction, ScaleOfChannelsAndItsGradient) {
+  for (const auto& [height, channels] : {std::pair<std::int64_t, std::int64_t>{9, 37}, {90, 24}, {7, 1}}) {
+    const Extents extents = {{'b', 2}, {'h', height}, {'w', 11}, {'c', channels}};
+    for (const Types types : kTypes) {
+      for (const char* text :
+           {"bhwc,c->bhwc", "bhwc,bhwc->c", "bhwc,bhwc->bhwc", "bhwc,bhwc->bhw", "bhw,bhwc->bhwc"})
+        check(text, extents, types);
+    }
+  }
+}
+
+TEST_P(Contraction, ManySmallMatrices) {
+  check("bmk,bnk->bmn", {{'b', 65600}, {'m', 2}, {'n', 2}, {'k', 3}}, {DType::kFloat32, DType::kFloat32});
+}
+
 TEST_P(Contraction, EmptyExtents) {
   for (const Types types : kTypes) {
     for (const char empty : {'b', 'k', 'n'}) {

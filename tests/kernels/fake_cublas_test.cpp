@@ -73,6 +73,18 @@ TEST_F(FakeCublas, WhatItRefusesIsSaidOnce) {
   EXPECT_EQ(take_remarks(context_).size(), 1U);
 }
 
+/// Scales of channels and their gradients are no products of matrices: it is not asked for them.
+TEST_F(FakeCublas, ScalesAreNotForIt) {
+  fake_cuda::machine().cublas_refuses = -1;
+  for (const DType type : {DType::kFloat32, DType::kBfloat16}) {
+    const Array x = testing::random_array(context_, {2, 5, 7, 24}, type, 1),
+                scale = testing::random_array(context_, {24}, type, 2);
+    contract(context_, ContractionSpec::parse("bhwc,c->bhwc"), x, scale, type);
+    contract(context_, ContractionSpec::parse("bhwc,bhwc->c"), x, x, DType::kFloat32);
+  }
+  EXPECT_TRUE(take_remarks(context_).empty());
+}
+
 /// Terms far smaller than their sum keep what they add: 65,573 that are equal, of which a plain sum in
 /// float32 is 5e-4 beside the right one, and that of blocks 1.3e-5.
 TEST_F(FakeCublas, LongSumsOfWhatItRefuses) {

@@ -303,6 +303,10 @@ TEST(Device, LibrariesMustFit) {
       begins(unfit_library({true, 9, 8907}, nccl), "cuDNN 9 is needed, and the library here is 8.9.7:"));
   EXPECT_TRUE(
       begins(unfit_library({true, 9, 100102}, nccl), "cuDNN 9 is needed, and the library here is 10.1.2:"));
+  for (const auto& [version, text] : {std::pair(91701, "9.17.1:"), {91002, "9.10.2:"}, {90000, "9.0.0:"}}) {
+    EXPECT_TRUE(begins(unfit_library({true, 9, version}, nccl),
+                       concat("cuDNN 9.18.0 or newer is needed, and the library here is ", text)));
+  }
   EXPECT_EQ(unfit_library({true, 9, 91900, 13, 13}, nccl), "");
   EXPECT_TRUE(begins(unfit_library({true, 9, 91900, 13, 12}, nccl),
                      "cuDNN for CUDA 13 is needed, and the library here, 9.19.0, is for CUDA 12:"));

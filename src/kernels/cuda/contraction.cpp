@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/padded_operand.h"
 #include "kernels/cuda/strided_product.h"
+#include "kernels/cuda/vector_product.h"
 #include "kernels/front/contraction_kernels.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
@@ -66,6 +68,7 @@ class Products {
 
  private:
   void product(const std::byte* a, const std::byte* b, std::byte* c, bool add) {
+    if (vector_product(context_, lowering_.product, a_.dtype(), c_.dtype(), a, b, c, add)) return;
     if (a_.dtype() != DType::kBfloat16) return run_product(lowering_.product, a, b, c, add);
     MatrixProduct p = lowering_.product;
     const MatrixProduct::Strides whole = p.c;
@@ -80,8 +83,21 @@ class Products {
     if (result.copy.defined()) result.copy_back(context_, p.batch, p.m, p.n, c, whole);
   }
 
+  /// Algorithms of cuBLASLt may give each matrix of a batch a block in z, of which there are 65,535.
   void run_product(const MatrixProduct& product, const std::byte* a, const std::byte* b, std::byte* c,
                    bool add) {
+    constexpr std::int64_t kMostAtOnce = 65535;
+    MatrixProduct part = product;
+    for (std::int64_t first = 0; first < product.batch; first += kMostAtOnce) {
+      part.batch = std::min(kMostAtOnce, product.batch - first);
+      run_part(part, a + first * product.a.batch * size_of(a_.dtype()),
+               b + first * product.b.batch * size_of(b_.dtype()),
+               c + first * product.c.batch * size_of(c_.dtype()), add);
+    }
+  }
+
+  void run_part(const MatrixProduct& product, const std::byte* a, const std::byte* b, std::byte* c,
+                bool add) {
     const MatmulKey::Alignment alignment = {alignment_of(a, product.batch, product.a.batch, a_.dtype()),
                                             alignment_of(b, product.batch, product.b.batch, b_.dtype()),
                                             alignment_of(c, product.batch, product.c.batch, c_.dtype())};

@@ -134,19 +134,18 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
   return make(std::move(graph), why);
 }
 
-std::string CudnnAttentionPlan::refusal(const CudnnAttentionProblem& problem, std::size_t version) {
-  constexpr std::size_t kPadsItself = 91501;
-  constexpr std::int64_t kTile = 128, kWords = 4;
+std::string CudnnAttentionPlan::refusal(const CudnnAttentionProblem& problem) {
+  constexpr std::int64_t kTile = 128, kMaskedTile = 64, kWords = 4;
   if (!problem.backward) return "";
-  if (problem.keys % kTile != 0 && version < kPadsItself)
-    return "cuDNN 9.15.1 or newer is needed where 128 does not divide the number of keys";
+  if (problem.keys % kTile == kMaskedTile || problem.queries == 1)
+    return "its gradients may not be numbers where 64 keys are left of tiles of 128, or there is one query";
   if (problem.batches * problem.heads * problem.queries % kWords != 0)
     return "4 does not divide the number of queries of all heads";
   return "";
 }
 
 std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(std::unique_ptr<Graph> made, std::string& why) {
-  why = refusal(made->problem, cudnnGetVersion());
+  why = refusal(made->problem);
   if (!why.empty()) return std::nullopt;
   fe::graph::Graph& graph = made->graph;
   const cudnnHandle_t handle = made->handle;

@@ -24,11 +24,11 @@ class CudnnAttentionPlan {
   static std::optional<CudnnAttentionPlan> make(const CudnnAttentionProblem& problem,
                                                 const std::string& device, std::string& why);
 
-  /// Why this cuDNN, 91900 for 9.19.0, is not asked; "" where it is. Both reasons are of its frontend,
-  /// backward: before 9.15.1 it copies the number of keys, where 128 does not divide it, from memory of the
-  /// host that is gone when recorded work runs again; and it lays cuDNN's workspace behind four bytes for
-  /// each query of each head, which together must be a multiple of 16.
-  static std::string refusal(const CudnnAttentionProblem& problem, std::size_t version);
+  /// Why cuDNN is not asked; "" where it is. Both reasons are of the backward pass: up to 9.30 its gradients
+  /// are NaN where all scores of a query lie below −88.7, and 64 keys are left of tiles of 128 or there is
+  /// one query (github.com/NVIDIA/cudnn-frontend, #628 and #1072); and its frontend lays the workspace behind
+  /// four bytes for each query of each head, which together must be a multiple of 16.
+  static std::string refusal(const CudnnAttentionProblem& problem);
 
   CudnnAttentionPlan(CudnnAttentionPlan&&) noexcept;
   ~CudnnAttentionPlan();

@@ -149,7 +149,9 @@ struct Matmul::Plan {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, description.description, b.layout(), a.layout(), c.layout(),
                                        c.layout(), preference.preference, 1, &result, &found);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+    // Both are said of layouts that it has no kernel for, such as matrices whose elements lie between those
+    // of others.
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED && status != CUBLAS_STATUS_INVALID_VALUE)
       check(status, concat("choose an algorithm for ", text).c_str());
     algorithm = result.algo;
     return status == CUBLAS_STATUS_SUCCESS && found > 0 && result.state == CUBLAS_STATUS_SUCCESS;

@@ -205,6 +205,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                               cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
                               const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
+  constexpr std::int32_t kMostBatches = 65535;  // blocks of a grid beside each other in z
+  if (d_layout->batch > kMostBatches) return CUBLAS_STATUS_EXECUTION_FAILED;
   const double one = read(alpha, product->scale, 0), old = read(beta, product->scale, 0);
   const std::uint32_t* aligned = algorithm->alignment;
   const std::pair<const void*, const FakeLayout*> operands[] = {
