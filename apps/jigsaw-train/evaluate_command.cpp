@@ -38,6 +38,7 @@ struct EvaluateArguments {
   int members = 0;                              ///< 0: as ensemble.members
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
+  int forecasts = 0;                            ///< 0: from every time of the period
   std::vector<std::string> regions;
   std::vector<std::string> thresholds;        ///< NAME=VALUE,… each, in place of validation.thresholds
   std::vector<int> fss_scales;                ///< in place of validation.fss_scales
@@ -52,6 +53,7 @@ void refuse_options(const EvaluateArguments& options, bool images) {
   const std::vector<std::pair<const char*, bool>>
       of_forecasts = {{"--members", options.members > 0},
                       {"--leads", options.leads > 0},
+                      {"--forecasts", options.forecasts > 0},
                       {"--region", !options.regions.empty()},
                       {"--threshold", !options.thresholds.empty()},
                       {"--fss-scales", !options.fss_scales.empty()},
@@ -112,6 +114,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     });
     DataUse validation_only;
     validation_only.train = false;
+    if (options.forecasts > 0) validation_only.most_valid = options.forecasts;
     if (options.period != EvaluateArguments().period) validation_only.valid_name = "command line: --period";
     TrainedModel model(configuration, job.folder, options.model.checkpoint, weights, validation_only,
                        job.world, job.log);
@@ -141,6 +144,10 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
       .expected(1, 2);
   command.add_option("--leads", options->leads, "Steps of each forecast; default: validation.rollout")
       .within(1, 100'000);
+  command
+      .add_option("--forecasts", options->forecasts,
+                  "Score that many forecasts only, evenly spread over the period; default: all")
+      .within(1, 1'000'000'000);
   add_members(command, options->members);
   command.add_option("--region", options->regions,
                      "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");

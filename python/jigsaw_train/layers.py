@@ -19,6 +19,7 @@ ACTIVATION = {
     "silu": F.silu,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
+    "mish": F.mish,
 }
 
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <cmath>
+#include <numbers>
 #include <span>
 
 #include "array/array.h"
@@ -6,9 +8,9 @@
 namespace jigsaw::inline kernels {
 
 /// What is summed of the error e: e², |e|, e itself (a bias), Huber's ½e² up to |e| = δ and δ(|e| − ½δ)
-/// beyond (torch.nn.functional.huber_loss), or |e| less what members of an ensemble differ by: the continuous
-/// ranked probability score.
-enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned, kHuber, kCrps };
+/// beyond (torch.nn.functional.huber_loss), ln cosh e (smooth, ½e² of small errors and |e| − ln 2 of large
+/// ones), or |e| less what members of an ensemble differ by: the continuous ranked probability score.
+enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned, kHuber, kLogCosh, kCrps };
 
 /// A norm with its parameter.
 struct ErrorMeasure {
@@ -35,6 +37,7 @@ struct ErrorMeasure {
   /// Of one error.
   double value(double e) const {
     const double size = e < 0.0 ? -e : e;
+    if (norm == ErrorNorm::kLogCosh) return size + std::log1p(std::exp(-2.0 * size)) - std::numbers::ln2;
     const double huber = size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
     return norm == ErrorNorm::kSquared  ? e * e
            : norm == ErrorNorm::kSigned ? e
@@ -43,6 +46,7 @@ struct ErrorMeasure {
   }
   /// Its derivative; 0 at e = 0 where there is none.
   double slope(double e) const {
+    if (norm == ErrorNorm::kLogCosh) return std::tanh(e);
     const double sign = e > 0.0 ? 1.0 : e < 0.0 ? -1.0 : 0.0;
     const double huber = e <= delta && e >= -delta ? e : delta * sign;
     return norm == ErrorNorm::kSquared  ? 2.0 * e

@@ -21,6 +21,8 @@ Activation function_of(ActivationKind kind) {
       return Activation::kTanh;
     case ActivationKind::kSigmoid:
       return Activation::kSigmoid;
+    case ActivationKind::kMish:
+      return Activation::kMish;
   }
   fail("an activation without a name");
 }
@@ -39,6 +41,7 @@ std::vector<ChoiceForm<ActivationKind>::Entry> activation_choices() {
           {"silu", ActivationKind::kSilu, "x·σ(x)."},
           {"tanh", ActivationKind::kTanh, "The hyperbolic tangent."},
           {"sigmoid", ActivationKind::kSigmoid, "σ(x) = 1/(1 + e^(−x))."},
+          {"mish", ActivationKind::kMish, "x·tanh(ln(1 + e^x))."},
           {"prelu", ActivationKind::kPrelu, "x where it is positive, elsewhere x times a learned slope."}};
 }
 

@@ -5,7 +5,7 @@
 namespace jigsaw::inline layers {
 
 /// What bends the numbers inside a layer, by its name in the configuration.
-enum class ActivationKind : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid, kPrelu };
+enum class ActivationKind : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid, kMish, kPrelu };
 
 std::vector<ChoiceForm<ActivationKind>::Entry> activation_choices();
 

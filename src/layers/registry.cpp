@@ -26,6 +26,7 @@
 #include "layers/sequential.h"
 #include "layers/sfno.h"
 #include "layers/spherical.h"
+#include "layers/squeeze_excitation.h"
 #include "layers/time_embedding.h"
 #include "layers/transformer.h"
 #include "layers/unet.h"
@@ -129,12 +130,15 @@ Zoo& zoo() {
     the_zoo.add<BatchNorm, BatchNormOptions>("batch_norm",
                                              "Normalises each channel over all points of the global batch.");
     the_zoo.add<LayerScale, LayerScaleOptions>("layer_scale", "Multiplies each channel by a learned factor.");
+    the_zoo.add<SqueezeExcitation, SqueezeExcitationOptions>(
+        "squeeze_excitation", "Multiplies each channel by a factor that follows from all channels' means.");
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
     add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", ActivationKind::kGelu);
     add_activation(the_zoo, "relu", "max(x, 0), elementwise.", ActivationKind::kRelu);
     add_activation(the_zoo, "silu", "x·σ(x), elementwise.", ActivationKind::kSilu);
     add_activation(the_zoo, "tanh", "The hyperbolic tangent, elementwise.", ActivationKind::kTanh);
     add_activation(the_zoo, "sigmoid", "σ(x) = 1/(1 + e^(−x)), elementwise.", ActivationKind::kSigmoid);
+    add_activation(the_zoo, "mish", "x·tanh(ln(1 + e^x)), elementwise.", ActivationKind::kMish);
     add_activation(the_zoo, "prelu", "x where it is positive, elsewhere x times a learned slope.",
                    ActivationKind::kPrelu);
     the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");

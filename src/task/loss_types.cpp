@@ -188,6 +188,11 @@ class Losses {
         [](const HuberParameters& huber, double weight) {
           return Summands{{{{ErrorNorm::kHuber, huber.delta}, weight}}, {}};
         });
+    add<FieldLossType, NoParameters>(
+        "log_cosh", "Mean of ln cosh e: about e²/2 of small errors, |e| − ln 2 of large ones.",
+        [](const NoParameters&, double weight) {
+          return Summands{{{ErrorNorm::kLogCosh, weight}}, {}};
+        });
     add<FieldLossType, CrpsParameters>(
         "crps",
         "Almost fair continuous ranked probability score of ensemble.members at each point: the mean "

@@ -115,7 +115,7 @@ TEST(Gradient, ContractionWithAFixedFactor) {
 
 TEST(Gradient, Activations) {
   for (const Activation activation :
-       {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid}) {
+       {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid, Activation::kMish}) {
     check_gradients({concat("activation ", static_cast<int>(activation)),
                      {{2, 3, 2, 5}},
                      {{5}},

@@ -45,6 +45,37 @@ TEST_F(Evaluate, SaysWhatValidationSaid) {
   }
 }
 
+/// Of nine windows numbers 0, 2, 4 and 6, on one rank and on two.
+TEST_F(Evaluate, OfSomeForecasts) {
+  ASSERT_EQ(predict(1, "some.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
+  const NetcdfReader file(folder() / "some.nc");
+  const Truth states(data(), "t2m");
+  const std::vector<double> forecast = file.values("t2m"), starts = file.values("time"),
+                            weights = row_weights(file.values("latitude"));
+  constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
+  double bias = 0;  // of the second lead
+  for (const std::size_t window : {0, 2, 4, 6}) {
+    const std::vector<double>& truth = states.at.at(std::llround(starts[window]) + 12);
+    double sum = 0, weight = 0;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+      const double w = weights[i / kColumns];
+      sum += w * (forecast[(window * kLeads + 1) * kPoints + i] - truth[i]);
+      weight += w;
+    }
+    bias += sum / weight / 4;
+  }
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = evaluate(ranks, "--forecasts 4");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("scored 4 forecasts of 3 steps"), std::string::npos) << outcome.out;
+    const Json found = scores();
+    EXPECT_EQ(found.at("forecasts"), 4);
+    EXPECT_NEAR(found.at("scores").at("t2m").at("all").at("bias").at(1).get<double>(), bias, 2e-5);
+  }
+  ASSERT_EQ(evaluate(1, "--forecasts 100").exit_code, 0);
+  EXPECT_EQ(scores().at("forecasts"), kWindows);
+}
+
 TEST_F(Evaluate, ForecastsThatAreNotFiniteAreSaid) {
   const std::string checkpoint = not_finite_checkpoint();
   const Outcome outcome =

@@ -297,7 +297,7 @@ def write_layers(folder):
 
 
 def write_activations(folder):
-    activations = {"relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+    activations = {"relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "mish": F.mish}
     with create(folder, "activations.h5") as file:
         for name, activation in activations.items():
             x = torch.cat([torch.linspace(-9, 9, 37), torch.tensor([0.1])])  # 0, too, where torch has a slope
@@ -984,6 +984,15 @@ def write_losses(folder):
             file[name].attrs["class_weights"] = CLASS_WEIGHTS
             file[name].attrs["ignore_index"] = IGNORED
             file[name].attrs["smoothing"] = DICE_SMOOTHING
+        # Behind the others, whose random numbers it leaves as they are.
+        prediction = randn(2, 5, 3, 4, 2, scale=3).requires_grad_()
+        value = (prediction - target).cosh().log().mean()
+        value.backward()
+        save_all(
+            file,
+            "log_cosh",
+            {"prediction": prediction, "target": target, "loss": value, "gradient": prediction.grad},
+        )
 
 
 # ---------------------------------------------------------------- embeddings.h5
@@ -1381,6 +1390,30 @@ def write_sfno(folder):
 
 # ---------------------------------------------------------------- command line
 
+# ---------------------------------------------------------------- squeeze_excitation.h5
+
+
+def squeeze_excitation(x, p, activation):
+    """x [B, space..., C]."""
+    mean = x.flatten(1, -2).mean(1)
+    hidden = activation(linear(mean, below(p, "fc1")))
+    factors = torch.sigmoid(linear(hidden, below(p, "fc2")))
+    return x * factors.reshape(factors.shape[0], *(1,) * (x.dim() - 2), -1)
+
+
+def write_squeeze_excitation(folder):
+    with create(folder, "squeeze_excitation.h5") as file:
+        for name, shape, hidden, activation in (
+            ("1d", (3, 7, 6), 3, F.gelu),
+            ("2d", (2, 5, 7, 6), 3, F.gelu),
+            ("3d", (2, 4, 3, 5, 6), 2, F.relu),
+        ):
+            parameters = prefixed("fc1", linear_parameters(hidden, 6))
+            parameters |= prefixed("fc2", linear_parameters(6, hidden))
+            function = lambda x, p, f=activation: squeeze_excitation(x, p, f)
+            layer_case(file, name, function, randn(*shape, mean=0.3), parameters)
+
+
 FILES = {
     "adamw": write_adamw,
     "layers": write_layers,
@@ -1401,6 +1434,7 @@ FILES = {
     "rollouts": write_rollouts,
     "spherical": write_spherical,
     "sfno": write_sfno,
+    "squeeze_excitation": write_squeeze_excitation,
 }
 
 

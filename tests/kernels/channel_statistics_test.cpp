@@ -58,6 +58,8 @@ double value_of(Activation activation, double z) {
       return std::tanh(z);
     case Activation::kSigmoid:
       return 1 / (1 + std::exp(-z));
+    case Activation::kMish:
+      return z * std::tanh(std::log1p(std::exp(z)));
   }
   return 0;
 }
@@ -77,6 +79,10 @@ double derivative_of(Activation activation, double z) {
       return 1 - y * y;
     case Activation::kSigmoid:
       return y * (1 - y);
+    case Activation::kMish: {
+      const double inner = std::tanh(std::log1p(std::exp(z)));
+      return inner + z * sigma * (1 - inner * inner);
+    }
   }
   return 0;
 }
@@ -161,7 +167,8 @@ TEST_P(ChannelStatistics, ApplyAndGradient) {
                                                 {Activation::kRelu, false},
                                                 {Activation::kSilu, true},
                                                 {Activation::kTanh, true},
-                                                {Activation::kSigmoid, true}}) {
+                                                {Activation::kSigmoid, true},
+                                                {Activation::kMish, true}}) {
         SCOPED_TRACE(static_cast<int>(activation));
         const ChannelMap map{centre, a, shifted ? shift : Array(), activation};
         std::vector<double> y(xs.size()), dx(xs.size()), sums(2 * m.size(), 0.0);

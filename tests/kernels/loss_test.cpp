@@ -45,8 +45,9 @@ TEST_P(Loss, SumsAndGradient) {
     const Array weight = random_array(context_, {points}, DType::kFloat64, 3, 0, 2);
     const Array factor = random_array(context_, sums_shape, DType::kFloat64, 4);
     const std::vector<double> ps = values_of(prediction), ws = values_of(weight), fs = values_of(factor);
-    for (const ErrorMeasure& measure : {ErrorMeasure(ErrorNorm::kSquared), ErrorMeasure(ErrorNorm::kAbsolute),
-                                        ErrorMeasure(ErrorNorm::kHuber, 0.3)}) {
+    for (const ErrorMeasure& measure :
+         {ErrorMeasure(ErrorNorm::kSquared), ErrorMeasure(ErrorNorm::kAbsolute),
+          ErrorMeasure(ErrorNorm::kHuber, 0.3), ErrorMeasure(ErrorNorm::kLogCosh)}) {
       const double delta = measure.delta;
       std::vector<double> numerator(fs.size(), 0.0), denominator(fs.size(), 0.0), gradient(ps.size(), 0.0);
       for (std::size_t i = 0; i < ps.size(); ++i) {
@@ -59,11 +60,13 @@ TEST_P(Loss, SumsAndGradient) {
         const double huber = near ? error * error / 2 : delta * std::abs(error) - delta * delta / 2;
         numerator[at] += ws[point] * (measure.norm == ErrorNorm::kSquared    ? error * error
                                       : measure.norm == ErrorNorm::kAbsolute ? std::abs(error)
+                                      : measure.norm == ErrorNorm::kLogCosh  ? std::log(std::cosh(error))
                                                                              : huber);
         denominator[at] += ws[point];
         gradient[i] = fs[at] * ws[point] *
                       (measure.norm == ErrorNorm::kSquared    ? 2 * error
                        : measure.norm == ErrorNorm::kAbsolute ? sign
+                       : measure.norm == ErrorNorm::kLogCosh  ? std::tanh(error)
                        : near                                 ? error
                                                               : delta * sign);
       }

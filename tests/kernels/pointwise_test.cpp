@@ -108,17 +108,23 @@ struct Curve {
   double (*value)(double);
   double (*slope)(double);
 };
-const Curve kCurves[] = {{"relu", Activation::kRelu, [](double x) { return std::max(x, 0.0); },
-                          [](double x) { return x > 0 ? 1.0 : 0.0; }},
-                         {"silu", Activation::kSilu, [](double x) { return x / (1 + std::exp(-x)); },
-                          [](double x) {
-                            const double s = 1 / (1 + std::exp(-x));
-                            return s + x * s * (1 - s);
-                          }},
-                         {"tanh", Activation::kTanh, [](double x) { return std::tanh(x); },
-                          [](double x) { return 1 - std::tanh(x) * std::tanh(x); }},
-                         {"sigmoid", Activation::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); },
-                          [](double x) { return 1 / (2 + std::exp(x) + std::exp(-x)); }}};
+const Curve kCurves[] = {
+    {"relu", Activation::kRelu, [](double x) { return std::max(x, 0.0); },
+     [](double x) { return x > 0 ? 1.0 : 0.0; }},
+    {"silu", Activation::kSilu, [](double x) { return x / (1 + std::exp(-x)); },
+     [](double x) {
+       const double s = 1 / (1 + std::exp(-x));
+       return s + x * s * (1 - s);
+     }},
+    {"tanh", Activation::kTanh, [](double x) { return std::tanh(x); },
+     [](double x) { return 1 - std::tanh(x) * std::tanh(x); }},
+    {"sigmoid", Activation::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); },
+     [](double x) { return 1 / (2 + std::exp(x) + std::exp(-x)); }},
+    {"mish", Activation::kMish, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
+     [](double x) {
+       const double inner = std::tanh(std::log1p(std::exp(x)));
+       return inner + x / (1 + std::exp(-x)) * (1 - inner * inner);
+     }}};
 
 TEST_P(Pointwise, ActivationsAreTheirDefinitions) {
   for (const Curve& curve : kCurves) {
@@ -133,7 +139,8 @@ TEST_P(Pointwise, ActivationsAreTheirDefinitions) {
       const PointwiseChain chain{.activation = curve.activation};
       const std::vector<double> found = values_of(pointwise_forward(context_, chain, x, {}, {}));
       for (std::size_t i = 0; i < found.size(); ++i) {
-        // σ and silu of −20 are 2e-9: relative to the value, and with the rounding of float32 arithmetic
+        // σ, silu and mish of −20 are 2e-9: relative to the value, and with the rounding of float32
+        // arithmetic
         ASSERT_NEAR(found[i], values[i], tolerance(type, 8, std::abs(values[i])) + 1e-15);
       }
       const Array ones = filled(context_, x.shape(), type, 1.0);
@@ -147,10 +154,13 @@ TEST_P(Pointwise, ActivationsOfExtremes) {
   const Array ones = filled(context_, x.shape(), DType::kFloat32, 1.0),
               nan = filled(context_, {3}, DType::kFloat32, std::nan(""));
   const double large = static_cast<float>(1e30), tiny = static_cast<float>(1e-10);
-  const std::vector<std::vector<double>> wanted = {
-      {large, 0, 0, tiny, 0}, {large, 0, 0, tiny / 2, 0}, {1, -1, 0, tiny, -1}, {1, 0, 0.5, 0.5, 0}};
+  const std::vector<std::vector<double>> wanted = {{large, 0, 0, tiny, 0},
+                                                   {large, 0, 0, tiny / 2, 0},
+                                                   {1, -1, 0, tiny, -1},
+                                                   {1, 0, 0.5, 0.5, 0},
+                                                   {large, 0, 0, 0.6 * tiny, 0}};
   const std::vector<std::vector<double>> slopes = {
-      {1, 0, 0, 1, 0}, {1, 0, 0.5, 0.5, 0}, {0, 0, 1, 1, 0}, {0, 0, 0.25, 0.25, 0}};
+      {1, 0, 0, 1, 0}, {1, 0, 0.5, 0.5, 0}, {0, 0, 1, 1, 0}, {0, 0, 0.25, 0.25, 0}, {1, 0, 0.6, 0.6, 0}};
   for (std::size_t curve = 0; curve < wanted.size(); ++curve) {
     SCOPED_TRACE(kCurves[curve].name);
     const PointwiseChain chain{.activation = kCurves[curve].activation};

@@ -49,7 +49,8 @@ TEST(GoldenLayer, Gelu) {
 }
 
 TEST(GoldenLayer, Activations) {
-  const std::map<std::string, ActivationKind> activations = {{"relu", ActivationKind::kRelu},
+  const std::map<std::string, ActivationKind> activations = {{"mish", ActivationKind::kMish},
+                                                             {"relu", ActivationKind::kRelu},
                                                              {"sigmoid", ActivationKind::kSigmoid},
                                                              {"silu", ActivationKind::kSilu},
                                                              {"tanh", ActivationKind::kTanh}};

@@ -64,7 +64,7 @@ Answer on_mesh(const Loss& loss, const Case& test, double scale, const Sizes& si
   return answer;
 }
 
-const std::vector<std::string> kNumberLosses = {"mse", "l1", "huber"};
+const std::vector<std::string> kNumberLosses = {"mse", "l1", "huber", "log_cosh"};
 const std::vector<std::string> kClassLosses = {"cross_entropy", "dice", "dice_cross_entropy"};
 
 struct LossSection {

@@ -145,6 +145,10 @@ TEST(LossGradient, Huber) {
   check({{ErrorNorm::kHuber}});
 }
 
+TEST(LossGradient, LogCosh) {
+  check({{ErrorNorm::kLogCosh}});
+}
+
 TEST(LossGradient, SumOfTerms) {
   const std::vector<ErrorTerm> terms = {
       {ErrorNorm::kSquared, 0.75}, {{ErrorNorm::kHuber, 0.5}, 2.0}, {ErrorNorm::kAbsolute, 0.25}};

@@ -22,6 +22,8 @@ struct DataUse {
   bool train = true, valid = true;
   /// Leads of the windows of data.valid; nothing: as many as those of data.train.
   std::optional<int> valid_rollout;
+  /// Of the windows of data.valid that many at most, evenly spread from the first on; nothing: all.
+  std::optional<int> most_valid;
   /// What errors call data.valid, where something else stands in its place.
   std::string valid_name = "data.valid";
 };

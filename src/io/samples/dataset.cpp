@@ -258,8 +258,10 @@ void Dataset::find_all_windows(int rollout, const DataUse& use) {
   }
   if (!use.valid || options_.valid.empty()) return;
   rule.rollout = rule.prescribed_leads = use.valid_rollout.value_or(rollout);
-  valid_windows_ = of_each_member(find_windows(
-      inputs, targets, rule, files_->periods(options_.valid, use.valid_name), use.valid_name, calendar));
+  std::vector<Time> windows = find_windows(
+      inputs, targets, rule, files_->periods(options_.valid, use.valid_name), use.valid_name, calendar);
+  if (use.most_valid) windows = evenly_spread(windows, *use.most_valid);
+  valid_windows_ = of_each_member(windows);
 }
 
 std::vector<Time> Dataset::of_each_member(const std::vector<Time>& windows) const {

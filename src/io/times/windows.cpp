@@ -101,6 +101,14 @@ std::string times_text(const std::vector<Time>& times, Calendar calendar) {
   return concat(times.size(), " times from ", first, " to ", format_time(times.back(), calendar));
 }
 
+std::vector<Time> evenly_spread(const std::vector<Time>& times, int most) {
+  const auto wanted = static_cast<std::size_t>(most);
+  if (times.size() <= wanted) return times;
+  std::vector<Time> some;
+  for (std::size_t i = 0; i < wanted; ++i) some.push_back(times[i * times.size() / wanted]);
+  return some;
+}
+
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b) {
   std::vector<Time> common;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));

@@ -40,6 +40,11 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
 /// "no time", "1 time, 2020-01-01T00:00", "9 times from 2020-01-01T00:00 to 2020-01-03T00:00".
 std::string times_text(const std::vector<Time>& times, Calendar calendar);
 
+/// That many of the times at most, from the first on: of n times numbers 0, n/most, 2·n/most, …, rounded
+/// down.
+/// @param most  above 0.
+std::vector<Time> evenly_spread(const std::vector<Time>& times, int most);
+
 /// The times in both, ascending.
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);
 

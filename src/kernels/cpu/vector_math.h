@@ -132,6 +132,26 @@ inline float hyperbolic_tangent_derivative(float x) {
   return 4.0F * at.e * at.share * at.share;
 }
 
+/// tanh(ln(1 + e^x)) = 1 − 2/((1 + e^x)² + 1), without what cancels or overflows, and its derivative.
+struct SoftTanh {
+  float value, slope;
+};
+inline SoftTanh soft_tanh(float x) {
+  const float e = decay(x).e;  // of −|x|
+  const float below = e * (2.0F + e), above = 1.0F + 2.0F * e;
+  const float numerator = x < 0.0F ? below : above,
+              share = 1.0F / (numerator + (x < 0.0F ? 2.0F : 2.0F * e * e));
+  return {numerator * share, 4.0F * (x < 0.0F ? e : e * e) * (1.0F + e) * share * share};
+}
+
+inline float mish(float x) {
+  return x * soft_tanh(x).value;
+}
+inline float mish_derivative(float x) {
+  const SoftTanh at = soft_tanh(x);
+  return at.value + x * at.slope;
+}
+
 template <Activation activation>
 inline float activated(float x) {
   if constexpr (activation == Activation::kGelu) return gelu(x);
@@ -139,6 +159,7 @@ inline float activated(float x) {
   if constexpr (activation == Activation::kSilu) return silu(x);
   if constexpr (activation == Activation::kTanh) return hyperbolic_tangent(x);
   if constexpr (activation == Activation::kSigmoid) return sigmoid(x);
+  if constexpr (activation == Activation::kMish) return mish(x);
   if constexpr (activation == Activation::kNone) return x;
 }
 template <Activation activation>
@@ -148,6 +169,7 @@ inline float activation_derivative(float x) {
   if constexpr (activation == Activation::kSilu) return silu_derivative(x);
   if constexpr (activation == Activation::kTanh) return hyperbolic_tangent_derivative(x);
   if constexpr (activation == Activation::kSigmoid) return sigmoid_derivative(x);
+  if constexpr (activation == Activation::kMish) return mish_derivative(x);
   if constexpr (activation == Activation::kNone) return 1.0F;
 }
 

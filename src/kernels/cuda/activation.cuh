@@ -15,6 +15,12 @@ __device__ R normal_distribution(R x) {
   return R(0.5) * (R(1) + erf(x * R(0.70710678118654752440)));
 }
 
+/// ln(1 + e^x).
+template <typename R>
+__device__ R softplus(R x) {
+  return (x > R(0) ? x : R(0)) + log1p(exp(x > R(0) ? -x : x));
+}
+
 template <typename R>
 __device__ R activated(Activation activation, R x) {
   switch (activation) {
@@ -30,6 +36,8 @@ __device__ R activated(Activation activation, R x) {
       return tanh(x);
     case Activation::kSigmoid:
       return sigmoid(x);
+    case Activation::kMish:
+      return x * tanh(softplus(x));
   }
   return x;
 }
@@ -51,6 +59,10 @@ __device__ R activation_derivative(Activation activation, R x) {
     }
     case Activation::kSigmoid:
       return sigmoid(x) * sigmoid(-x);
+    case Activation::kMish: {
+      const R inner = tanh(softplus(x));
+      return inner + x * sigmoid(x) * (R(1) - inner * inner);
+    }
   }
   return R(1);
 }
@@ -75,6 +87,8 @@ __device__ void with_known(Activation activation, const F& f) {
       return f(KnownActivation<Activation::kTanh>{});
     case Activation::kSigmoid:
       return f(KnownActivation<Activation::kSigmoid>{});
+    case Activation::kMish:
+      return f(KnownActivation<Activation::kMish>{});
   }
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kSumFlops = 4, kGradientFlops = 4;
 constexpr double kPairFlops = 2;                                 // per prediction and other member
+constexpr double kLogCoshFlops = 12;                             // per prediction, besides
 constexpr double kClassSumFlops = 10, kClassGradientFlops = 12;  // per logit, an exponential counting as 4
 constexpr double kMeanFlops = 4, kFactorFlops = 2;               // per sample and channel, or class and term
 
@@ -35,7 +36,8 @@ std::int64_t members_of(const Array& prediction, const Array& target) {
 double flops_of(double flops, const ErrorMeasure& measure, const Array& prediction, const Array& target) {
   const std::int64_t members = members_of(prediction, target);
   const double pairs = measure.norm == ErrorNorm::kCrps ? kPairFlops * static_cast<double>(members - 1) : 0;
-  return (flops + pairs) * static_cast<double>(prediction.count());
+  const double bent = measure.norm == ErrorNorm::kLogCosh ? kLogCoshFlops : 0;
+  return (flops + pairs + bent) * static_cast<double>(prediction.count());
 }
 
 void require_loss(std::string_view kernel, const Array& prediction, const Array& target,

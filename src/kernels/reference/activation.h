@@ -24,6 +24,12 @@ R sigmoid(R x) {
   return R(1) / (R(1) + std::exp(-x));
 }
 
+/// ln(1 + e^x).
+template <typename R>
+R softplus(R x) {
+  return (x > R(0) ? x : R(0)) + std::log1p(std::exp(-std::abs(x)));
+}
+
 template <typename R>
 R activated(Activation activation, R x) {
   switch (activation) {
@@ -39,6 +45,8 @@ R activated(Activation activation, R x) {
       return std::tanh(x);
     case Activation::kSigmoid:
       return sigmoid(x);
+    case Activation::kMish:
+      return x * std::tanh(softplus(x));
   }
   fail("unknown activation");
 }
@@ -58,6 +66,10 @@ R activation_derivative(Activation activation, R x) {
       return R(1) / (std::cosh(x) * std::cosh(x));
     case Activation::kSigmoid:
       return sigmoid(x) * sigmoid(-x);
+    case Activation::kMish: {
+      const R width = std::cosh(softplus(x));
+      return std::tanh(softplus(x)) + x * sigmoid(x) / (width * width);
+    }
   }
   fail("unknown activation");
 }

@@ -84,6 +84,16 @@ TEST(Windows, NoneForLeadsBetweenTheTimes) {
 }
 
 // Every 5 minutes.
+TEST(Windows, SomeAreEvenlySpread) {
+  const std::vector<Time> nine = every(6, "2021-01-01", "2021-01-03");
+  EXPECT_EQ(evenly_spread(nine, 4), (std::vector{nine[0], nine[2], nine[4], nine[6]}));
+  EXPECT_EQ(evenly_spread(nine, 1), (std::vector{nine[0]}));
+  EXPECT_EQ(evenly_spread(nine, 8).size(), 8U);
+  EXPECT_EQ(evenly_spread(nine, 9), nine);
+  EXPECT_EQ(evenly_spread(nine, 100), nine);
+  EXPECT_TRUE(evenly_spread({}, 3).empty());
+}
+
 TEST(Windows, MayLieWithinAnHour) {
   std::vector<Time> times;
   for (int i = 0; i < 24; ++i) times.push_back(at("2020-01-01") + i * 300);
