@@ -5,8 +5,8 @@
 
 namespace jigsaw::inline layers {
 
-/// The layer zoo: every layer that configurations may name, with its keys. A new layer is one file and one
-/// line in registry.cpp.
+/// The layer zoo: every layer that configurations may name, with its keys. A new layer is a source with
+/// its header, and a line in registry.cpp.
 const TagRegistry& layer_types();
 /// Builds one of them. @throws ConfigError that names the key.
 LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDescription& description);

@@ -369,6 +369,7 @@ std::set<std::string> keys_of_layers() {
       {"layer dropout", "probability"},
       {"layer drop_path", "probability"},
       {"layer channel_mixing", "hidden_ratio dropout activation"},
+      {"layer squeeze_excitation", "hidden_ratio activation"},
       {"layer token_mixing", "hidden_ratio dropout activation"},
       {"layer patch_embed", "patch embed_dim patch_kernel"},
       {"layer time_embedding", "layers"},

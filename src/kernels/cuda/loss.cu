@@ -15,19 +15,37 @@ struct Measure {
   double delta;
   __device__ double value(double e) const {
     const double size = e < 0.0 ? -e : e;
-    if (norm == ErrorNorm::kSquared) return e * e;
-    if (norm == ErrorNorm::kSigned) return e;
-    if (norm == ErrorNorm::kLogCosh) return size + log1p(exp(-2.0 * size)) - 0.69314718055994530942;
-    if (norm != ErrorNorm::kHuber) return size;
-    return size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
+    switch (norm) {
+      case ErrorNorm::kSquared:
+        return e * e;
+      case ErrorNorm::kSigned:
+        return e;
+      case ErrorNorm::kHuber:
+        return size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
+      case ErrorNorm::kLogCosh:
+        return size + log1p(exp(-2.0 * size)) - 0.69314718055994530942;
+      case ErrorNorm::kAbsolute:
+      case ErrorNorm::kCrps:
+        break;
+    }
+    return size;
   }
   __device__ double slope(double e) const {
     const double sign = e > 0.0 ? 1.0 : e < 0.0 ? -1.0 : 0.0;
-    if (norm == ErrorNorm::kSquared) return 2.0 * e;
-    if (norm == ErrorNorm::kSigned) return 1.0;
-    if (norm == ErrorNorm::kLogCosh) return tanh(e);
-    if (norm != ErrorNorm::kHuber) return sign;
-    return e <= delta && e >= -delta ? e : delta * sign;
+    switch (norm) {
+      case ErrorNorm::kSquared:
+        return 2.0 * e;
+      case ErrorNorm::kSigned:
+        return 1.0;
+      case ErrorNorm::kHuber:
+        return e <= delta && e >= -delta ? e : delta * sign;
+      case ErrorNorm::kLogCosh:
+        return tanh(e);
+      case ErrorNorm::kAbsolute:
+      case ErrorNorm::kCrps:
+        break;
+    }
+    return sign;
   }
 };
 
