@@ -44,7 +44,9 @@ struct EvaluateArguments {
   std::vector<int> fss_scales;                ///< in place of validation.fss_scales
   std::vector<std::string> climatology;       ///< files; none: that of the training period
   std::optional<double> overlap, data_range;  ///< of images
-  std::string json, netcdf;
+  std::string climate;                        ///< as parse_climate_groups() takes it
+  std::optional<std::int64_t> spin_up;
+  std::string json, netcdf, maps;
   bool overwrite = false;
 };
 
@@ -57,13 +59,24 @@ void refuse_options(const EvaluateArguments& options, bool images) {
                       {"--region", !options.regions.empty()},
                       {"--threshold", !options.thresholds.empty()},
                       {"--fss-scales", !options.fss_scales.empty()},
-                      {"--climatology", !options.climatology.empty()}},
+                      {"--climatology", !options.climatology.empty()},
+                      {"--climate", !options.climate.empty()}},
       of_images = {{"--overlap", options.overlap.has_value()},
                    {"--data-range", options.data_range.has_value()}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
                                ", and data.task is that of ", images ? "images" : "forecasts"));
+  }
+}
+
+void refuse_without_climate(const EvaluateArguments& options) {
+  if (!options.climate.empty()) return;
+  for (const auto& [option, given] :
+       {std::pair{"--spin-up", options.spin_up.has_value()}, {"--maps", !options.maps.empty()}}) {
+    if (given)
+      throw ConfigError(
+          concat("command line: ", option, " has no effect without --climate all, season or month"));
   }
 }
 
@@ -106,6 +119,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     Weights weights = Weights::kAuto;
     together(job.world, [&] {
       refuse_options(options, images);
+      refuse_without_climate(options);
       if (!images) set_members(options.members, configuration);
       if (options.data_range && configuration.data.classes > 0)
         throw ConfigError("command line: --data-range is for targets that are numbers, and these are labels");
@@ -125,10 +139,13 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
                       job.log);
       return ExitCode::kDone;
     }
-    evaluate_forecasts(model,
-                       {options.json, options.netcdf, options.overwrite, options.regions,
-                        "Scores of " + configuration.name, options.climatology},
-                       job.log);
+    evaluate_forecasts(
+        model,
+        {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name,
+         options.climatology,
+         ClimateOptions{parse_climate_groups(options.climate), static_cast<int>(options.spin_up.value_or(0))},
+         options.maps},
+        job.log);
     return ExitCode::kDone;
   });
 }
@@ -166,6 +183,15 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   command.add_option("--climatology", options->climatology,
                      "Files with means by hour and dayofyear, as WeatherBench 2 has them; default: "
                      "those of data.train, formed in the same way");
+  command
+      .add_option("--climate", options->climate,
+                  "Score means and variability in time over all forecasts and leads, too: of all times, and "
+                  "by season or month")
+      .one_of({"all", "season", "month"});
+  command
+      .add_option("--spin-up", options->spin_up,
+                  "Leads from the first one on that do not count for --climate; default: 0")
+      .within(0, 100'000);
   add_overlap(command, options->overlap);
   command
       .add_option("--data-range", options->data_range,
@@ -174,6 +200,10 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
       .positive();
   command.add_option("--json", options->json, "A JSON file to write all scores and spectra to");
   command.add_option("--netcdf", options->netcdf, "The same as NetCDF");
+  command
+      .add_option("--maps", options->maps,
+                  "A NetCDF file to write the maps of --climate to: means, their difference, deviations")
+      .not_empty();
   command.add_flag("--overwrite", options->overwrite, "Replace these files if they are there");
   return [options] { return run_evaluate(*options); };
 }

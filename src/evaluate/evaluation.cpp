@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "evaluate/climate_maps.h"
 #include "evaluate/score_files.h"
 #include "evaluate/score_report.h"
 #include "fields/shared_files.h"
@@ -111,6 +114,21 @@ void warn_of_not_finite(const ScoreReport& report, Log& log) {
   log.warn(concat("forecasts of ", join(names, ", "), more, " are not finite, and have no scores"));
 }
 
+/// What makes no sense of this model and data.
+void require_options(const EvaluationOptions& options, const Dataset& data, int leads) {
+  if (data.files().of_months() && !options.climatology.empty())
+    throw ConfigError(
+        "command line: --climatology is by day of the year, and data.time_step is \"month\"; without it "
+        "that of "
+        "the training period is taken");
+  if (data.valid_windows().empty())
+    throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
+  if (options.climate.spin_up >= leads) {
+    throw ConfigError(concat("command line: --spin-up ", options.climate.spin_up, " leaves none of the ",
+                             counted(leads, "lead"), " for --climate; name a smaller one, or more --leads"));
+  }
+}
+
 ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
                       const ForecastScores& scores, FileSet& files) {
   ScoreReport report;
@@ -142,18 +160,20 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   std::vector<Region> regions;
   std::vector<std::vector<double>> weights;
   std::optional<ScoreFiles> files;
+  std::unique_ptr<ClimateMapsFile> maps;
   std::unique_ptr<Climatology> climatology;
   together(run.world(), [&] {
-    if (data.files().of_months() && !options.climatology.empty())
-      throw ConfigError(
-          "command line: --climatology is by day of the year, and data.time_step is \"month\"; without it "
-          "that of "
-          "the training period is taken");
-    if (data.valid_windows().empty())
-      throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
+    require_options(options, data, leads);
     regions = regions_of(data.grid(), options);
     weights = weights_of(regions, data, piece);
-    if (run.world().rank() == 0) files.emplace(options.json, options.netcdf, options.overwrite, data.paths());
+    if (run.world().rank() != 0) return;
+    files.emplace(options.json, options.netcdf, options.overwrite, data.paths(), options.maps);
+    if (options.maps.empty()) return;
+    maps = std::make_unique<ClimateMapsFile>(
+        data.files(), data.channels().targets, options.climate,
+        std::map<std::string, std::string>{{"title", options.title},
+                                           {"source", concat("jigsaw-train, ", model.description())}},
+        files->maps());
   });
   together(run.world(), [&] { require_points(regions, weights, run.world()); });
   const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
@@ -165,8 +185,12 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     log.warn(remark);
   data.files().watch_prescribed();
   const auto before = std::chrono::steady_clock::now();
-  ForecastScores scores(rank.context, data, std::move(regions), weights, leads, members, climatology.get(),
-                        thresholds_of(data, run.configuration().validation));
+  std::optional<ForecastScores> all;
+  together(run.world(), [&] {
+    all.emplace(rank.context, data, std::move(regions), piece, weights, leads, members, climatology.get(),
+                thresholds_of(data, run.configuration().validation), options.climate);
+  });
+  ForecastScores& scores = *all;
   {
     ProgressBar bar(log, "evaluate");
     Validation(run, true).run([&](int lead, const ShardedTensor& prediction,
@@ -178,6 +202,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
        blank_remarks(data, times_of_forecasts(data, data.valid_windows(), leads), run.world()))
     log.warn(remark);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
+  if (!options.maps.empty())
+    write_maps(rank, run.world(), *scores.climate(), data.channels().targets.size(), maps.get());
   together(run.world(), [&] {
     if (run.world().rank() != 0) return;
     const ScoreReport report = report_of(model, data, options, scores, data.files());

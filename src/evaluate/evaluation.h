@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "evaluate/climate_scores.h"
 #include "predict/trained_model.h"
 
 namespace jigsaw::inline evaluate {
@@ -14,13 +15,16 @@ struct EvaluationOptions {
   std::vector<std::string> regions;  ///< beside the usual ones; as parse_region() reads them
   std::string title;
   std::vector<std::string> climatology = {};  ///< files or patterns; none: that of data.train
+  ClimateOptions climate = {};
+  std::string maps = {};  ///< a file of those of the climate; "": none
 };
 
 /// The validation of a trained model without training: over all windows of data.valid, scored as
 /// ForecastScores does. Tables go to the log. The climatology is that of data.train, as far as the files hold
 /// it, or that of files in WeatherBench 2's layout. Collective: what throws on one rank throws on all.
 ///
-/// @throws ConfigError  for regions that are none, and files that exist; DataError
+/// @throws ConfigError  for regions that are none, a spin-up that leaves no lead, and files that exist;
+/// DataError
 void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log);
 
 }  // namespace jigsaw::inline evaluate

@@ -25,9 +25,10 @@ std::vector<double> whole_rows(const Rank& rank, const Layout& layout, const Arr
 
 }  // namespace
 
-ForecastScores::ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
-                               const std::vector<std::vector<double>>& weights, int leads,
-                               std::int64_t members, const Climatology* climatology, Thresholds thresholds)
+ForecastScores::ForecastScores(Context& context, const Dataset& data, std::vector<Region> regions,
+                               const Box& piece, const std::vector<std::vector<double>>& weights, int leads,
+                               std::int64_t members, const Climatology* climatology, Thresholds thresholds,
+                               ClimateOptions climate)
     : data_(data),
       regions_(std::move(regions)),
       rows_(data.grid().row_weights()),
@@ -44,6 +45,10 @@ ForecastScores::ForecastScores(const Context& context, const Dataset& data, std:
   for (const std::vector<double>& of_region : weights)
     all.insert(all.end(), of_region.begin(), of_region.end());
   weights_ = constant(context, {std::ssize(weights), std::ssize(weights.front())}, DType::kFloat64, all);
+  if (climate.groups != ClimateGroups::kNone) {
+    climate_ =
+        std::make_unique<ClimateScores>(context, climate, data.files().calendar(), piece, channels_, weights);
+  }
   if (!data.grid().periodic) return;
   fourier_ = std::make_unique<Fourier>(static_cast<std::size_t>(data.grid().shape()[1]));
   for (Power& power : power_) {
@@ -69,6 +74,7 @@ void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std:
   put(squares, of(ScoreSum::kSquares), weight);
   put(absolute, of(ScoreSum::kAbsolute), weight);
   put(errors, of(ScoreSum::kErrors), weight);
+  put(truth, of(ScoreSum::kTruthValues), weight);
   put(persistence, of(ScoreSum::kReferenceSquares), of(ScoreSum::kReferenceWeight));
   put(persistence_absolute, of(ScoreSum::kReferenceAbsolute), of(ScoreSum::kReferenceWeight));
   put(correlation, of(ScoreSum::kProduct), std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth)));
@@ -150,10 +156,18 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
     }
   }
   thresholds_.add(rank, lead, layout, members, states.forecast, states.truth, weights_);
+  if (climate_) add_climate(rank, lead, layout, members, states.truth, batch);
   if (!fourier_) return;
   const std::vector<double> truth = whole_rows(rank, layout, states.truth);
   for (std::int64_t j = 0; j < members_; ++j)
     add_spectra(rank, lead, layout, member_of(rank.context, members, members_, j), truth);
+}
+
+void ForecastScores::add_climate(const Rank& rank, int lead, const Layout& layout, const Array& members,
+                                 const Array& truth, const Batch& batch) {
+  std::vector<Time> times = batch.times;
+  for (Time& time : times) time += (lead + 1) * data_.options().lead_time;
+  climate_->add(rank, lead, layout, members, truth, times);
 }
 
 /// CRPS and variance of these samples, region by region.
@@ -249,6 +263,7 @@ void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layou
 
 void ForecastScores::finish(const Rank& rank) {
   thresholds_.finish(rank);
+  if (climate_) climate_->finish(rank);
   if (!fourier_) return;
   for (Power& power : power_) {
     std::vector<double> all = power.forecast;
@@ -271,6 +286,8 @@ ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t r
   score.spread_skill = spread_skill(score.spread, score.rmse, members_);
   score.crps_skill = 1 - score.crps / means.persistence_absolute.value();
   score.scored = means.scored.value();
+  score.truth_mean = means.truth.value();
+  score.forecast_mean = score.truth_mean + score.bias;
   return score;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "evaluate/climate_scores.h"
 #include "evaluate/climatology.h"
 #include "evaluate/fourier.h"
 #include "evaluate/region.h"
@@ -23,6 +24,7 @@ struct ForecastScore {
   double spread_skill = 0;      ///< as jigsaw::spread_skill()
   double crps_skill = 0;        ///< 1 − CRPS/(MAE of persistence), which is the CRPS of one forecast
   double scored = 0;            ///< of the region's area, where there is a truth that counts
+  double forecast_mean = 0, truth_mean = 0;
 };
 
 /// Variance by zonal wave number.
@@ -33,7 +35,8 @@ struct Spectrum {
 /// How well forecasts are, as WeatherBench 2 defines it (Rasp et al. 2024): spatial means weighted by the
 /// area of cells; RMSE = √(mean over forecasts of the spatial mean of squares); MAE and bias the mean over
 /// forecasts of the spatial means; ACC that of Σ w f'·o' / √(Σ w f'² · Σ w o'²), f' and o' differences from a
-/// climatology. Points whose truth is missing do not count.
+/// climatology. Means of forecast and truth are the mean over forecasts of their spatial means. Points whose
+/// truth is missing do not count.
 ///
 /// Of several members these are scores of their mean, and beside them stand the fair CRPS, the mean over
 /// forecasts of its spatial means, and the spread, √(mean over forecasts of the spatial mean of the members'
@@ -43,13 +46,13 @@ struct Spectrum {
 class ForecastScores {
  public:
   /// @param context      in which the predictions stand.
-  /// @param weights      of each region: Region::point_weights() of the rows and columns of this rank's
-  /// piece.
+  /// @param piece        this rank's of [B, H, W, C]. @param weights  of each region: Region::point_weights()
+  /// of its rows and columns.
   /// @param climatology  for this rank's piece; null for none: then there is no ACC.
-  /// @param thresholds   by which states are scored, too.
-  ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
+  /// @param thresholds, climate  by which states are scored, too; of a climate the memory is taken here.
+  ForecastScores(Context& context, const Dataset& data, std::vector<Region> regions, const Box& piece,
                  const std::vector<std::vector<double>>& weights, int leads, std::int64_t members,
-                 const Climatology* climatology, Thresholds thresholds = {});
+                 const Climatology* climatology, Thresholds thresholds = {}, ClimateOptions climate = {});
 
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
@@ -66,6 +69,8 @@ class ForecastScores {
   /// Empty on a grid that does not go around the globe.
   Spectrum spectrum(int lead, std::size_t channel) const;
   const ThresholdScores& thresholds() const { return thresholds_; }
+  /// Null where no climate was asked for.
+  const ClimateScores* climate() const { return climate_.get(); }
 
  private:
   /// Bytes of a climatology that stay on a device; of a larger one what is needed goes up again.
@@ -77,11 +82,12 @@ class ForecastScores {
     double value() const { return sum / count; }
   };
   struct Means {
-    Mean squares, absolute, errors, persistence, persistence_absolute, correlation, crps, variance, scored;
-    static constexpr std::size_t kCount = 9;
+    Mean squares, absolute, errors, persistence, persistence_absolute, correlation, crps, variance, scored,
+        truth;
+    static constexpr std::size_t kCount = 10;
     std::array<Mean*, kCount> each() {
       return {&squares,     &absolute, &errors,   &persistence, &persistence_absolute,
-              &correlation, &crps,     &variance, &scored};
+              &correlation, &crps,     &variance, &scored,      &truth};
     }
     /// Of one sample. @param whole  the weight of all points of the region.
     void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel,
@@ -98,6 +104,8 @@ class ForecastScores {
   void find_areas(const Rank& rank, const Layout& layout);
   std::size_t index(int lead, std::size_t channel, std::size_t region) const;
   const Array& climate_at(const Context& context, const DayAndHour& when);
+  void add_climate(const Rank& rank, int lead, const Layout& layout, const Array& members, const Array& truth,
+                   const Batch& batch);
   Array climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch);
   void add_members(const Rank& rank, const Layout& layout, const Array& members, const ScoredStates& states,
                    std::vector<Means>& means) const;
@@ -120,6 +128,7 @@ class ForecastScores {
   PhysicalStates physical_;
   std::size_t channels_;
   ThresholdScores thresholds_;
+  std::unique_ptr<ClimateScores> climate_;
   std::vector<Means> means_;           // by lead, channel, region
   std::vector<Histogram> histograms_;  // by lead, channel, region
   std::vector<Power> power_;           // by lead, channel

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -33,11 +34,20 @@ void write_text(const std::string& path, const std::string& text) {
 }  // namespace
 
 ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
-                       const std::vector<std::string>& inputs) {
-  if (!json.empty() && !netcdf.empty() && place(json) == place(netcdf))
-    throw ConfigError(concat("command line: --json and --netcdf both name ", json));
+                       const std::vector<std::string>& inputs, const std::string& maps) {
+  const std::vector<std::pair<const char*, std::string>> named = {
+      {"--json", json}, {"--netcdf", netcdf}, {"--maps", maps}};
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (named[i].second.empty() || named[j].second.empty()) continue;
+      if (place(named[i].second) != place(named[j].second)) continue;
+      throw ConfigError(
+          concat("command line: ", named[j].first, " and ", named[i].first, " both name ", named[j].second));
+    }
+  }
   json_ = output_at(json, overwrite, "--json", inputs);
   netcdf_ = output_at(netcdf, overwrite, "--netcdf", inputs);
+  maps_ = output_at(maps, overwrite, "--maps", inputs);
 }
 
 void ScoreFiles::write(const std::function<Json()>& json,
@@ -45,7 +55,7 @@ void ScoreFiles::write(const std::function<Json()>& json,
   if (json_)
     write_text(json_->temporary(), json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   if (netcdf_) netcdf(netcdf_->temporary());
-  commit_together({json_.get(), netcdf_.get()});
+  commit_together({json_.get(), netcdf_.get(), maps_.get()});
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "evaluate/climate_report.h"
 #include "evaluate/score_table.h"
 #include "evaluate/threshold_report.h"
 #include "fields/data_forms.h"
@@ -34,6 +35,8 @@ constexpr std::array kMeasures = {
     Measure{"persistence_rmse", "root mean square error of persistence", &ForecastScore::persistence_rmse,
             true, "persist."},
     Measure{"scored", "share of the area with a truth that counts", &ForecastScore::scored, false},
+    Measure{"forecast_mean", "spatial mean of forecasts", &ForecastScore::forecast_mean, true},
+    Measure{"truth_mean", "spatial mean of the truth", &ForecastScore::truth_mean, true},
     Measure{"crps", "fair continuous ranked probability score", &ForecastScore::crps, true, "CRPS"},
     Measure{"spread", "ensemble spread", &ForecastScore::spread, true, "spread"},
     Measure{"spread_skill", "ratio of ensemble spread to root mean square error",
@@ -41,7 +44,7 @@ constexpr std::array kMeasures = {
     Measure{"crps_skill", "skill of the continuous ranked probability score over persistence",
             &ForecastScore::crps_skill, false, "CRPSS"},
 };
-constexpr std::size_t kOfOne = 6;  // of a forecast that has no members
+constexpr std::size_t kOfOne = 8;  // of a forecast that has no members
 
 std::span<const Measure> measures_of(const ForecastScores& scores) {
   return std::span(kMeasures).first(scores.members() > 1 ? kMeasures.size() : kOfOne);
@@ -96,7 +99,7 @@ std::vector<std::string> table_of(const ScoreReport& report) {
         score_table(report,
                     concat(report.variables[variable], units.empty() ? "" : concat(" [", units, "]"),
                            scored_part(scores, variable)),
-                    columns, [&](std::size_t region, int lead) {
+                    lead_rows(report), columns, [&](std::size_t region, int lead) {
                       const ForecastScore score = scores.score(lead, variable, region);
                       std::vector<double> numbers;
                       for (const Measure& measure : measures)
@@ -107,6 +110,8 @@ std::vector<std::string> table_of(const ScoreReport& report) {
   }
   const std::vector<std::string> tables = threshold_tables_of(report);
   lines.insert(lines.end(), tables.begin(), tables.end());
+  const std::vector<std::string> climates = climate_tables_of(report);
+  lines.insert(lines.end(), climates.begin(), climates.end());
   return lines;
 }
 
@@ -139,6 +144,7 @@ Json json_of(const ScoreReport& report) {
   }
   if (scores.members() > 1) json["rank_histograms"] = rank_histograms_of(report);
   if (scores.thresholds().any()) json["thresholds"] = thresholds_of(report);
+  if (scores.climate() != nullptr) json["climate"] = climate_of(report);
   return json;
 }
 
@@ -158,6 +164,7 @@ class ScoreFile {
       if (wave_numbers_ > 0) define_spectra(variable);
       if (scores_.thresholds().any() && !scores_.thresholds().of(variable).empty())
         define_thresholds(variable);
+      if (scores_.climate() != nullptr) define_climate(variable);
     }
     file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
     file_.add_text(NetcdfOutput::kFile, "title", report_.title);
@@ -208,6 +215,14 @@ class ScoreFile {
       file_.add_text(integers_.back().first, "long_name", "number of members below the truth");
     }
     define_threshold_axes();
+    if (const ClimateScores* const climate = scores_.climate(); climate != nullptr) {
+      const std::vector<std::string> groups = climate->groups();
+      std::vector<int> places(groups.size());
+      std::iota(places.begin(), places.end(), 0);
+      group_ = add_axis("climate_group", places);
+      add_group_attributes(file_, integers_.back().first, groups);
+      file_.add_numbers(NetcdfOutput::kFile, "spin_up", std::vector{climate->options().spin_up});
+    }
     wave_numbers_ = scores_.spectrum(0, 0).truth.size();
     if (wave_numbers_ == 0) return;
     std::vector<int> waves(wave_numbers_);
@@ -326,10 +341,24 @@ class ScoreFile {
     }
   }
 
+  /// By region and group.
+  void define_climate(std::size_t variable) {
+    const std::string& name = report_.variables[variable];
+    for (const ClimateMeasure& measure : climate_measures()) {
+      std::vector<double> values;
+      for (std::size_t region = 0; region < scores_.regions().size(); ++region) {
+        for (std::size_t group = 0; group < scores_.climate()->groups().size(); ++group)
+          values.push_back(scores_.climate()->score(variable, region, group).*measure.value);
+      }
+      add(concat(name, "_climate_", measure.name), {region_, group_}, concat(measure.long_name, " of ", name),
+          measure.has_units ? report_.units[variable] : "1", values);
+    }
+  }
+
   const ScoreReport& report_;
   const ForecastScores& scores_;
   NetcdfOutput file_;
-  int lead_ = -1, region_ = -1, rank_ = -1, wave_ = -1, scale_ = -1, reaching_ = -1;
+  int lead_ = -1, region_ = -1, rank_ = -1, wave_ = -1, scale_ = -1, reaching_ = -1, group_ = -1;
   std::size_t wave_numbers_ = 0;
   std::vector<std::pair<int, std::vector<int>>> integers_;
   std::vector<std::pair<int, std::vector<double>>> numbers_;

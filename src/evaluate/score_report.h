@@ -18,16 +18,18 @@ struct ScoreReport {
   const ForecastScores* scores = nullptr;
 };
 
-/// A table: for each variable and region its scores at each lead; then the same of each of its thresholds.
+/// A table: for each variable and region its scores at each lead; then the same of each of its thresholds;
+/// then those of its climate by group.
 std::vector<std::string> table_of(const ScoreReport& report);
 /// {"lead_hours": [6, 12], "scores": {"t2m": {"all": {"rmse": [1.2, 1.9], …}}}, "spectra": …}, of several
 /// members "rank_histograms": {"t2m": {"all": …}}, too; null where there is no number. Of
-/// thresholds "thresholds": {"tp": {"0.1": {"all": {"csi": […], …}}}}.
+/// thresholds "thresholds": {"tp": {"0.1": {"all": {"csi": […], …}}}}; of a climate "climate", as
+/// climate_of() gives it.
 Json json_of(const ScoreReport& report);
 /// CF-1.10: "t2m_rmse" [region, lead_time], …, "t2m_power" [lead_time, wave_number] and "t2m_power_truth", of
 /// several members "t2m_rank_histogram" [region, lead_time, rank]; of thresholds
-/// "tp_csi" [tp_threshold, region, lead_time], …, "tp_fss" [tp_threshold, region, lead_time, fss_scale]; NaN
-/// where there is no number. @throws DataError
+/// "tp_csi" [tp_threshold, region, lead_time], …, "tp_fss" [tp_threshold, region, lead_time, fss_scale]; of a
+/// climate "t2m_climate_rmse" [region, climate_group], …; NaN where there is no number. @throws DataError
 void write_netcdf(const ScoreReport& report, const std::string& path);
 
 }  // namespace jigsaw::inline evaluate

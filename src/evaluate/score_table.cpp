@@ -34,21 +34,31 @@ std::string padded(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+TableRows lead_rows(const ScoreReport& report) {
+  TableRows rows{"lead", {}};
+  for (int lead = 0; lead < report.scores->leads(); ++lead)
+    rows.names.push_back(lead_text((lead + 1) * report.lead_time, report.of_months));
+  return rows;
+}
+
 std::vector<std::string> score_table(
-    const ScoreReport& report, const std::string& title, const std::vector<std::string>& columns,
-    const std::function<std::vector<double>(std::size_t region, int lead)>& numbers) {
+    const ScoreReport& report, const std::string& title, const TableRows& rows,
+    const std::vector<std::string>& columns,
+    const std::function<std::vector<double>(std::size_t region, int row)>& numbers) {
+  constexpr std::size_t kRow = 6;
   const std::vector<Region>& regions = report.scores->regions();
+  const auto right = [](const std::string& text) {
+    return std::string(text.size() < kRow ? kRow - text.size() : 0, ' ') + text;
+  };
   std::size_t width = 8;
   for (const Region& region : regions) width = std::max(width, region.name.size());
-  std::string titles = concat("  ", padded("region", width), "    lead");
+  std::string titles = concat("  ", padded("region", width), "  ", right(rows.title));
   for (const std::string& column : columns) titles += title_cell(column);
   std::vector<std::string> lines = {title, titles};
   for (std::size_t region = 0; region < regions.size(); ++region) {
-    for (int lead = 0; lead < report.scores->leads(); ++lead) {
-      const std::string hours = lead_text((lead + 1) * report.lead_time, report.of_months);
-      std::string line = concat("  ", padded(regions[region].name, width), "  ",
-                                std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
-      for (const double number : numbers(region, lead)) line += cell(number);
+    for (std::size_t row = 0; row < rows.names.size(); ++row) {
+      std::string line = concat("  ", padded(regions[region].name, width), "  ", right(rows.names[row]));
+      for (const double number : numbers(region, static_cast<int>(row))) line += cell(number);
       lines.push_back(line);
     }
   }

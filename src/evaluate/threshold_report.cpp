@@ -51,7 +51,7 @@ std::vector<std::string> threshold_tables_of(const ScoreReport& report) {
           score_table(report,
                       concat(report.variables[variable], " >= ", threshold_text(scores.of(variable)[t]),
                              units.empty() ? "" : " ", units),
-                      columns, [&](std::size_t region, int lead) {
+                      lead_rows(report), columns, [&](std::size_t region, int lead) {
                         const ThresholdScore score = scores.score(lead, variable, t, region);
                         std::vector<double> numbers;
                         for (const ThresholdMeasure& measure : shown) numbers.push_back(score.*measure.value);

@@ -79,9 +79,10 @@ enum class ScoreSum : std::uint8_t {
   kReferenceAbsolute,  ///< Σ w |e| of the reference, there
   kProduct,            ///< Σ w f o of anomalies, f of the forecast and o of the truth, where both are known
   kForecast,           ///< Σ w f²
-  kTruth               ///< Σ w o²
+  kTruth,              ///< Σ w o²
+  kTruthValues         ///< Σ w o of the truth as it is
 };
-constexpr int kScoreSums = 10;
+constexpr int kScoreSums = 11;
 
 /// f64 [kScoreSums, b, regions, c]; 0 where nothing counts.
 /// @param weights  f64 [regions, points]; 0 outside of a region.
@@ -104,5 +105,24 @@ Array truth_ranks(Context& context, const Array& forecasts, const Array& truth, 
 /// @param thresholds  [thresholds][c]; where one is NaN its kinds are 0.
 Array exceedance_sums(Context& context, const Array& forecasts, const Array& truth, std::int64_t members,
                       std::span<const double> thresholds, const Array& weights);
+
+/// Moments in time at each point, f64 of one shape: over how many times, and of forecast and truth the mean
+/// and Σ (x − mean)² over these. All are 0 before anything is added.
+struct TimeMoments {
+  Array count, forecast_mean, forecast_squares, truth_mean, truth_squares;
+};
+template <typename F>
+void for_each_array(TimeMoments& moments, const F& f) {
+  for (Array* array : {&moments.count, &moments.forecast_mean, &moments.forecast_squares, &moments.truth_mean,
+                       &moments.truth_squares})
+    f(*array);
+}
+
+/// Adds one time to moments, by the update of Chan, Golub and LeVeque (1983), of one member that of Welford
+/// (1962). Of M members each weighs 1/M. Points whose truth is NaN stay as they are; a member that is NaN
+/// makes the forecast's moments NaN.
+/// @param forecasts  f64 [members, points…, c].
+/// @param truth      f64 [1, points…, c], as the moments are.
+void add_moments(Context& context, const Array& forecasts, const Array& truth, TimeMoments& moments);
 
 }  // namespace jigsaw::inline kernels

@@ -1,6 +1,5 @@
 #pragma once
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "fields/file_set.h"
 #include "files/netcdf_output.h"
 #include "predict/output_file.h"
+#include "predict/written_fields.h"
 #include "predict/written_leads.h"
 
 namespace jigsaw::inline predict {
@@ -43,11 +43,8 @@ struct ForecastContents {
 /// forecast starts, `valid_time` [time, lead_time] what it is of, an auxiliary coordinate of each variable;
 /// so is the member of an ensemble, a number. What a model makes several members of has a dimension for them
 /// behind the leads, `number`, from 0 on. Variables have the attributes of the input that say what they
-/// are (files/field_attributes.h). Latitude, longitude and levels stand as in the input, with their
-/// attributes and bounds. On a projected grid its own rows and columns are in place of latitude and
-/// longitude, which are auxiliary coordinates of each point, and the grid mapping of the input is there with
-/// its attributes. Times and leads are dimensions that grow, so that a file may end early. For one thread at
-/// a time.
+/// are (files/field_attributes.h). Rows, columns and levels are those of WrittenFields. Times and leads are
+/// dimensions that grow, so that a file may end early. For one thread at a time.
 ///
 /// Means over steps have `lead_time` and `valid_time` of the last of them, with bounds from that of the step
 /// before the first (of months from the first's beginning to the last's end), and cell_methods that say so.
@@ -73,22 +70,6 @@ class ForecastFile {
   std::int64_t finish();
 
  private:
-  /// A dimension and its coordinate variable, where it has one.
-  struct Axis {
-    int dimension = -1, variable = -1, bounds = -1;
-    std::int64_t extent = 0;
-    CoordinateDescription description;
-  };
-  /// Variables of a projected grid.
-  struct Points {
-    int latitude = -1, longitude = -1, mapping = -1;
-    bool single_latitude = false, single_longitude = false;
-    std::string mapping_name;
-  };
-  struct Place {
-    int variable = -1;
-    std::int64_t level = -1;  ///< position in the file; -1 for a variable without levels
-  };
   /// As they are written: `valid` [starts, leads], `bounds` [starts, leads, 2] of means.
   struct Times {
     std::string units;
@@ -100,33 +81,22 @@ class ForecastFile {
   Times times_of(const ForecastContents& contents, Calendar calendar) const;
   void define_times(const ForecastContents& contents, Calendar calendar);
   void define_bounds(std::size_t starts, std::size_t leads);
-  int bounds_dimension();
   void define_members(std::int64_t members);
   void define_member(const CoordinateDescription& member);
-  std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
-  std::size_t add_levels(const std::vector<FieldDescription>& fields, const std::vector<std::size_t>& order);
-  int add_described(const std::string& name, const CoordinateDescription& description,
-                    const std::vector<int>& dimensions);
-  int add_of_points(const CoordinateDescription& description);
-  void define_points(const PointsDescription& described);
   void define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap);
-  void define_variable(const std::string& name, const std::vector<FieldDescription>& fields,
-                       const std::vector<std::size_t>& members, std::int64_t overlap);
-  void write_coordinates(const ForecastContents& contents);
+  void write_members(const ForecastContents& contents, FileSet& files);
   void write_times(std::size_t starts, std::size_t leads);
-  void write_points(FileSet& files);
 
   OutputFile& output_;
   NetcdfOutput file_;
+  WrittenFields fields_;
+  std::vector<int> variables_;  // of the file, as those of the fields
   Times times_;
-  int time_ = -1, lead_ = -1, members_ = -1, bounds_ = -1;
+  int time_ = -1, lead_ = -1, members_ = -1;
   int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, members_variable_ = -1,
       member_variable_ = -1, lead_bounds_ = -1, valid_bounds_ = -1;
   std::vector<std::string> auxiliary_;  // coordinates that all variables name
-  std::vector<Axis> axes_;              // rows, columns, then levels
-  std::optional<Points> points_;
-  std::vector<Place> places_;
-  bool months_ = false;  ///< whether times are months
+  bool months_ = false;                 ///< whether times are months
 };
 
 }  // namespace jigsaw::inline predict

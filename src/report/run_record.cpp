@@ -102,6 +102,7 @@ Json scores_of_netcdf(const std::string& path) {
   for (double& lead : hours) lead *= in_hours(unit);
   Json json = {{"lead_hours", hours}, {"scores", Json::object()}, {"spectra", Json::object()}};
   for (const FileVariable& variable : file->variables()) {
+    if (std::ranges::find(variable.dimensions, "climate_group") != variable.dimensions.end()) continue;
     const auto values = [&] {
       std::vector<double> all(static_cast<std::size_t>(variable.shape.count()));
       file->read<double>(variable, Box::whole(variable.shape), all);

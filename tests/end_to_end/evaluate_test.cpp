@@ -311,7 +311,8 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   };
   const auto append = [](Json& list, const Json& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (const auto& [variable, of_variable] : found.at("scores").items()) {
-    for (const char* measure : {"rmse", "mae", "bias", "acc", "persistence_rmse", "scored"}) {
+    for (const char* measure :
+         {"rmse", "mae", "bias", "acc", "persistence_rmse", "scored", "forecast_mean", "truth_mean"}) {
       Json wanted = Json::array();
       for (const auto& region : found.at("regions").items())
         append(wanted, of_variable.at(region.key()).at(measure));
@@ -331,7 +332,7 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   int in_file = 0;
   ASSERT_EQ(nc_inq_nvars(table.id(), &in_file), NC_NOERR);
   EXPECT_EQ(static_cast<std::size_t>(in_file), variables);
-  EXPECT_EQ(variables, 3U + 2 * 8);
+  EXPECT_EQ(variables, 3U + 2 * 10);
 }
 
 /// Of files of float32, in which a few values come to lie on the other side of a threshold.

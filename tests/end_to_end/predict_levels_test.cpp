@@ -112,6 +112,30 @@ class PredictLevels : public ::testing::Test {
   inline static std::unique_ptr<TemporaryFolder> folder_;
 };
 
+/// As forecasts have them.
+TEST_F(PredictLevels, MapsOfAClimateHaveTheLevelsOfTheFile) {
+  const Outcome outcome =
+      run(2, "evaluate --config " + path("config.json") + " --checkpoint " + path("run") +
+                 " --set 'mesh={\"domain\":[1,2]}' --climate all --maps " + path("maps.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_EQ(predict(1, "valid.nc", "--period valid").exit_code, 0);
+  const NetcdfReader maps(path("maps.nc")), forecasts(path("valid.nc"));
+  EXPECT_EQ(maps.values("plev"), forecasts.values("plev"));
+  EXPECT_EQ(maps.values("plev_2"), forecasts.values("plev_2"));
+  for (const char* variable : {"t", "z", "t2m"}) {
+    const std::vector<double> all = forecasts.values(variable),
+                              mean = maps.values(std::string(variable) + "_mean");
+    const std::size_t starts = forecasts.values("time").size();
+    ASSERT_EQ(all.size(), starts * mean.size());
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      double wanted = 0;
+      for (std::size_t start = 0; start < starts; ++start)
+        wanted += all[start * mean.size() + i] / static_cast<double>(starts);
+      ASSERT_NEAR(mean[i], wanted, 1e-6 * std::abs(wanted)) << variable << i;
+    }
+  }
+}
+
 /// The model saw them from north to south.
 TEST_F(PredictLevels, RowsOfOtherFilesStandAsTheModelSawThem) {
   write_states(path("northward.nc"), true);

@@ -124,6 +124,13 @@ TEST_F(Projected, ForecastsHaveThePlacesOfTheirPoints) {
       ASSERT_EQ(east[i], longitude(i)) << i;
     }
   }
+  // Maps of a climate have them, too.
+  command(2, "evaluate", "--climate season --maps " + path("maps.nc"));
+  const NetcdfReader maps(path("maps.nc"));
+  EXPECT_EQ(maps.extents("T2_std"), (std::vector<std::size_t>{5, kRows, kColumns}));
+  EXPECT_EQ(maps.text("T2_std", "coordinates"), "XLAT XLONG");
+  EXPECT_EQ(maps.values("XLAT"), one.values("XLAT"));
+  EXPECT_EQ(maps.values("XLONG"), one.values("XLONG"));
   const std::vector<double> alone = one.values("T2"), together = two.values("T2");
   for (std::size_t i = 0; i < alone.size(); ++i) ASSERT_NEAR(alone[i], together[i], 3.1e-5) << i;
   if (std::system("/usr/bin/python3 -c 'import xarray, netCDF4' > /dev/null 2>&1") != 0)

@@ -35,6 +35,19 @@ TEST(ScoreFiles, StayTogetherOrNotAtAll) {
   EXPECT_EQ(testing::text_of(netcdf), "scores");
   ScoreFiles("", netcdf, true).write(number, [](const std::string& path) { testing::put_text(path, "new"); });
   EXPECT_EQ(testing::text_of(netcdf), "new");
+  const std::string maps = folder.path() + "/maps.nc";
+  EXPECT_THROW(ScoreFiles("", maps, false, {}, maps), ConfigError);
+  {
+    ScoreFiles files(json, "", true, {}, maps);
+    testing::put_text(files.maps(), "maps");
+    EXPECT_THROW(files.write([]() -> Json { throw DataError("the disk is full"); }, whole), DataError);
+  }
+  EXPECT_FALSE(std::filesystem::exists(maps));
+  ScoreFiles files(json, "", true, {}, maps);
+  testing::put_text(files.maps(), "maps");
+  EXPECT_FALSE(std::filesystem::exists(maps)) << "before all are whole";
+  files.write(number, whole);
+  EXPECT_EQ(testing::text_of(maps), "maps");
 }
 
 }  // namespace score_files_test

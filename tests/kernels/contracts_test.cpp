@@ -293,6 +293,12 @@ std::vector<Contract> other_contracts() {
          exceedance_sums(c, numbers(c, {2, 3, 2}, kWide), numbers(c, {1, 3, 2}, kWide), 2,
                          std::array{0.0, 0.5}, numbers(c, {2, 3}, kWide));
        }},
+      {"forecast_scores", "moments", "add_moments",
+       [=](Context& c) {
+         const auto one = [&c] { return numbers(c, {1, 3, 2}, kWide); };
+         TimeMoments moments{one(), one(), one(), one(), one()};
+         add_moments(c, numbers(c, {2, 3, 2}, kWide), one(), moments);
+       }},
       {"loss", "sums", "loss_sums", [=](Context& c) { loss_sums(c, {}, field(c), field(c), points(c)); }},
       {"loss", "gradient", "loss_gradient",
        [=](Context& c) {

@@ -179,6 +179,7 @@ Sums sums_at(const std::vector<std::vector<double>>& fields, const std::vector<d
     add(ScoreSum::kSquares, w * e * e);
     add(ScoreSum::kAbsolute, w * std::abs(e));
     add(ScoreSum::kErrors, w * e);
+    add(ScoreSum::kTruthValues, w * truth);
     if (!fields[2].empty() && !std::isnan(fields[2][i])) {
       add(ScoreSum::kReferenceWeight, w);
       add(ScoreSum::kReferenceSquares, w * std::pow(fields[2][i] - truth, 2));
@@ -341,6 +342,81 @@ TEST_P(ForecastScoresKernel, AMemberThatIsNotANumberShowsInTheExceedances) {
   EXPECT_EQ(kinds({0, 1, 2}), (std::vector<double>{0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
+TimeMoments no_moments(Context& context, const Shape& shape) {
+  TimeMoments moments;
+  for_each_array(moments, [&](Array& array) {
+    array = array_of(context, shape, DType::kFloat64,
+                     std::vector<double>(static_cast<std::size_t>(shape.count())));
+  });
+  return moments;
+}
+
+/// Number, mean and sum of squared deviations of numbers, by two loops.
+std::array<double, 2> two_loops(const std::vector<double>& numbers) {
+  double mean = 0, squares = 0;
+  for (const double number : numbers) mean += number / static_cast<double>(numbers.size());
+  for (const double number : numbers) squares += (number - mean) * (number - mean);
+  return {mean, squares};
+}
+
+/// Of numbers whose mean is far larger than what they vary by.
+TEST_P(ForecastScoresKernel, MomentsInTimeAreThoseOfAllTimes) {
+  constexpr std::size_t kTimes = 6;
+  constexpr double kMean = 5e5;
+  for (Shape shape : kShapes) {
+    shape[0] = 1;
+    const auto each = static_cast<std::size_t>(shape.count());
+    for (const std::int64_t members : {1, 2, 7}) {
+      Shape all = shape;
+      all[0] = members;
+      TimeMoments moments = no_moments(context_, shape);
+      std::vector<std::vector<double>> forecasts, truths;
+      for (unsigned time = 0; time < kTimes; ++time) {
+        forecasts.push_back(numbers(all, 10 + time, kMean - 1, kMean + 1));
+        truths.push_back(numbers(shape, 20 + time, kMean - 1, kMean + 1, 2 + time));
+        add_moments(context_, array_of(context_, all, DType::kFloat64, forecasts.back()),
+                    array_of(context_, shape, DType::kFloat64, truths.back()), moments);
+      }
+      const std::vector<double> counts = values_of(moments.count), means = values_of(moments.forecast_mean),
+                                squares = values_of(moments.forecast_squares),
+                                truth_means = values_of(moments.truth_mean),
+                                truth_squares = values_of(moments.truth_squares);
+      SCOPED_TRACE(::testing::Message() << members << " members of " << shape);
+      for (std::size_t i = 0; i < each; ++i) {
+        std::vector<double> of_forecast, of_truth;
+        for (std::size_t time = 0; time < kTimes; ++time) {
+          if (std::isnan(truths[time][i])) continue;
+          of_truth.push_back(truths[time][i]);
+          for (std::size_t j = 0; j < static_cast<std::size_t>(members); ++j)
+            of_forecast.push_back(forecasts[time][j * each + i]);
+        }
+        ASSERT_EQ(counts[i], static_cast<double>(of_truth.size())) << i;
+        const auto [mean, square] = two_loops(of_forecast);
+        const auto [truth_mean, truth_square] = two_loops(of_truth);
+        ASSERT_NEAR(means[i], mean, 1e-14 * kMean) << i;
+        ASSERT_NEAR(squares[i], square / static_cast<double>(members), 1e-8) << i;
+        ASSERT_NEAR(truth_means[i], truth_mean, 1e-14 * kMean) << i;
+        ASSERT_NEAR(truth_squares[i], truth_square, 1e-8) << i;
+      }
+    }
+  }
+}
+
+TEST_P(ForecastScoresKernel, AForecastThatIsNotFiniteShowsInTheMomentsOfItsPointAlone) {
+  TimeMoments moments = no_moments(context_, {1, 3, 1});
+  const auto add = [&](const std::vector<double>& forecasts, const std::vector<double>& truth) {
+    add_moments(context_, array_of(context_, {2, 3, 1}, DType::kFloat64, forecasts),
+                array_of(context_, {1, 3, 1}, DType::kFloat64, truth), moments);
+  };
+  add({1, kNaN, 3, kNaN, 2, 5}, {1, kNaN, 3});
+  add({1, 2, 4, 1, 4, 4}, {2, 2, 4});
+  EXPECT_EQ(values_of(moments.count), (std::vector<double>{2, 1, 2}));
+  expect_same(values_of(moments.forecast_mean), {kNaN, 3, 4}, 1e-15);
+  expect_same(values_of(moments.forecast_squares), {kNaN, 1, 1}, 1e-15);
+  EXPECT_EQ(values_of(moments.truth_mean), (std::vector<double>{1.5, 2, 3.5}));
+  EXPECT_EQ(values_of(moments.truth_squares), (std::vector<double>{0.5, 0, 0.5}));
+}
+
 /// Neither how many threads there are nor what stood in memory before changes a bit.
 TEST_P(ForecastScoresKernel, SumsRepeatBitForBit) {
   const Shape shape{1, 60000, 3};
@@ -355,6 +431,10 @@ TEST_P(ForecastScoresKernel, SumsRepeatBitForBit) {
     const std::vector<double> kinds = values_of(exceedance_sums(
         context, members, truth, 4, std::array{271.0, 273.0, 275.0, 277.0, 279.0, 279.5}, weights));
     all.insert(all.end(), kinds.begin(), kinds.end());
+    TimeMoments moments = no_moments(context, shape);
+    add_moments(context, members, truth, moments);
+    const std::vector<double> spread = values_of(moments.forecast_squares);
+    all.insert(all.end(), spread.begin(), spread.end());
     return all;
   };
   const std::vector<double> first = sums(context_);
@@ -395,6 +475,12 @@ TEST_P(ForecastScoresKernel, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(exceedance_sums(context_, field({2, 3, 2}), states, 2, thresholds, field({1, 4})), ShapeError);
   EXPECT_THROW(exceedance_sums(context_, states, states, 1, std::array{0.0, 1.0, 2.0}, field({1, 3})),
                ShapeError);
+  TimeMoments moments = no_moments(context_, {1, 3, 2});
+  EXPECT_THROW(add_moments(context_, field({2, 2, 2}), states, moments), ShapeError);
+  EXPECT_THROW(add_moments(context_, field({0, 3, 2}), states, moments), ShapeError);
+  EXPECT_THROW(add_moments(context_, field({2, 3, 2}), field({2, 3, 2}), moments), ShapeError);
+  EXPECT_THROW(add_moments(context_, field({2, 4, 2}), field({1, 4, 2}), moments), ShapeError);
+  EXPECT_THROW(add_moments(context_, field({1, 3, 2}, DType::kFloat32), states, moments), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ForecastScoresKernel, testing::kernel_backends(), testing::backend_name);

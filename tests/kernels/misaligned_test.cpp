@@ -302,7 +302,17 @@ std::vector<Array> forecast_scores(Operands& o) {
       StateChannel{.increment = true}, StateChannel{.function = ValueFunction::kSqrt}, StateChannel{}};
   Array states = o(field, kF64);
   const Array missing = hide_missing(c, o(field, kF64), states);
-  return {states, missing, physical_states(c, o(field), o(field, kF64), channels),
+  const Shape one{1, 37, 3};
+  TimeMoments moments{o(one, kF64), o(one, kF64), o(one, kF64), o(one, kF64), o(one, kF64)};
+  add_moments(c, o({3, 37, 3}, kF64), o(one, kF64), moments);
+  return {states,
+          missing,
+          moments.count,
+          moments.forecast_mean,
+          moments.forecast_squares,
+          moments.truth_mean,
+          moments.truth_squares,
+          physical_states(c, o(field), o(field, kF64), channels),
           score_sums(c, {o(field, kF64), o(field, kF64), o(field, kF64), o(field, kF32)}, o({2, 37}, kF64)),
           exceedance_sums(c, o({4, 37, 3}, kF64), o(field, kF64), 2, std::array{0.0, 0.5, -0.5},
                           o({2, 37}, kF64))};

@@ -80,10 +80,11 @@ Configuration configuration_of(const Case& one, const std::string& output) {
 
 /// What is found of forecasts.
 struct Found {
-  Json validation;                  ///< of the training, by variable, with those of later leads
-  Json scores, thresholds;          ///< of evaluate_forecasts()
-  std::string file;                 ///< of write_forecasts(), all bytes
-  std::vector<double> warm, windy;  ///< what it holds
+  Json validation;                   ///< of the training, by variable, with those of later leads
+  Json scores, thresholds, climate;  ///< of evaluate_forecasts()
+  std::string maps;                  ///< of its climate, all bytes
+  std::string file;                  ///< of write_forecasts(), all bytes
+  std::vector<double> warm, windy;   ///< what it holds
 };
 
 class ForecastsOnDevice : public ::testing::Test {
@@ -141,6 +142,8 @@ class ForecastsOnDevice : public ::testing::Test {
                          output(one, Where::kHost), Weights::kAuto, validation_only, world, log);
       EvaluationOptions scores{.json = json, .netcdf = ""};
       scores.regions = {"box=-40,40,50,200"};
+      scores.climate = {ClimateGroups::kSeason, 1};
+      scores.maps = output(one, where) + "/maps.nc";
       evaluate_forecasts(model, scores, log);
       ForecastOptions forecasts;
       forecasts.output = file;
@@ -159,6 +162,8 @@ class ForecastsOnDevice : public ::testing::Test {
     const Json evaluated = Json::parse(testing::text_of(json));
     found.scores = evaluated.at("scores");
     found.thresholds = evaluated.at("thresholds");
+    found.climate = evaluated.at("climate");
+    found.maps = testing::text_of(output(one, where) + "/maps.nc");
     found.file = testing::text_of(file);
     const NetcdfReader reader(file);
     found.warm = reader.values("t2m");
@@ -182,6 +187,9 @@ void expect_whole(const Found& found) {
     EXPECT_TRUE(box.at(measure).at(1).is_number()) << box;
   const Json& cold = found.thresholds.at("t2m").at("275").at("box");
   for (const char* measure : {"csi", "hss", "fss_3"}) EXPECT_TRUE(cold.at(measure).at(1).is_number()) << cold;
+  const Json& climate = found.climate.at("scores").at("u10").at("box");
+  for (const char* measure : {"rmse", "pattern_correlation", "std_ratio"})
+    EXPECT_TRUE(climate.at(measure).at(1).is_number()) << climate;
   EXPECT_EQ(std::ranges::count_if(found.warm, [](double value) { return std::isnan(value); }), 0);
   EXPECT_GT(std::ranges::count(found.windy, -3.5), 0) << "nothing was clamped";
 }
@@ -195,6 +203,8 @@ TEST_F(ForecastsOnDevice, AreTheHostsBitForBit) {
     EXPECT_EQ(device.validation, host.validation);
     EXPECT_EQ(device.scores, host.scores);
     EXPECT_EQ(device.thresholds, host.thresholds);
+    EXPECT_EQ(device.climate, host.climate);
+    EXPECT_TRUE(device.maps == host.maps);
     EXPECT_TRUE(device.file == host.file);
   }
 }

@@ -67,7 +67,7 @@ class RowSums {
                   *const reference_squares = of(ScoreSum::kReferenceSquares),
                   *const reference_absolute = of(ScoreSum::kReferenceAbsolute),
                   *const product = of(ScoreSum::kProduct), *const of_forecast = of(ScoreSum::kForecast),
-                  *const of_truth = of(ScoreSum::kTruth);
+                  *const of_truth = of(ScoreSum::kTruth), *const truths = of(ScoreSum::kTruthValues);
 #pragma GCC ivdep  // no array overlaps another
     for (std::int64_t i = 0; i < length; ++i) {
       const bool counts = weights[i] != 0 && truth[i] == truth[i];
@@ -76,6 +76,7 @@ class RowSums {
       squares[i] += weight * error * error;
       absolute[i] += weight * std::abs(error);
       errors[i] += weight * error;
+      truths[i] += counts ? weight * truth[i] : 0.0;
       if constexpr (kReference) {
         const double off = reference[i] - truth[i];
         const bool there = counts && off == off;
@@ -192,6 +193,45 @@ struct RowKinds {
   std::vector<double> kinds;
 };
 
+/// Means over members of `length` elements, and the mean squares of what members are apart from them.
+/// @param forecasts  of the first member; each is `stride` elements behind the one before.
+inline void find_members(std::int64_t length, const double* forecasts, std::int64_t stride,
+                         std::int64_t members, double* means, double* squares) {
+  const double share = 1 / static_cast<double>(members);
+  std::fill_n(means, length, 0.0);
+  std::fill_n(squares, length, 0.0);
+  for (const double* of = forecasts; of != forecasts + members * stride; of += stride) {
+#pragma GCC ivdep  // no array overlaps another
+    for (std::int64_t i = 0; i < length; ++i) means[i] += of[i] * share;
+  }
+  for (const double* of = forecasts; of != forecasts + members * stride; of += stride) {
+#pragma GCC ivdep  // no array overlaps another
+    for (std::int64_t i = 0; i < length; ++i) squares[i] += (of[i] - means[i]) * (of[i] - means[i]) * share;
+  }
+}
+
+/// Adds one time to moments from element `first` on. @param means, squares  over members, of these elements.
+inline void add_time(std::int64_t length, const double* means, const double* squares, const double* truth,
+                     std::int64_t first, TimeMoments& moments) {
+  double *const counts = moments.count.data<double>() + first,
+                *const forecast_mean = moments.forecast_mean.data<double>() + first,
+                *const forecast_squares = moments.forecast_squares.data<double>() + first,
+                *const truth_mean = moments.truth_mean.data<double>() + first,
+                *const truth_squares = moments.truth_squares.data<double>() + first;
+#pragma GCC ivdep  // no array overlaps another
+  for (std::int64_t i = 0; i < length; ++i) {
+    const bool there = truth[i] == truth[i];
+    const double count = counts[i] + 1, share = there ? 1 / count : 0.0, rest = (count - 1) * share;
+    const double off = there ? means[i] - forecast_mean[i] : 0.0,
+                 apart = there ? truth[i] - truth_mean[i] : 0.0;
+    counts[i] = there ? count : counts[i];
+    forecast_mean[i] += off * share;
+    forecast_squares[i] += (there ? squares[i] : 0.0) + off * off * rest;
+    truth_mean[i] += apart * share;
+    truth_squares[i] += apart * apart * rest;
+  }
+}
+
 /// A sample's fields.
 struct SampleFields {
   SampleFields(const ScoredStates& states, std::int64_t first)
@@ -304,6 +344,24 @@ class ForecastScores : public ForecastScoresKernels {
         context, members * count, forecasts, members, truth, weights, sums,
         [&](const Rows& rows, const auto& range, const double* first, const double* wanted, double* to) {
           add_exceedances(rows, range, first, wanted, members, thresholds, weights, to);
+        });
+  }
+
+  void moments(Context& context, const Array& forecasts, const Array& truth,
+               TimeMoments& moments) const override {
+    constexpr std::int64_t kBlock = 1024;
+    const std::int64_t each = truth.count(), members = forecasts.shape()[0];
+    for_ranges(
+        threads_for(context, each, members), each, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+          std::array<double, kBlock> means{}, squares{};
+          for (; begin < end; begin += kBlock) {
+            const std::int64_t length = std::min(kBlock, end - begin);
+            vectorized([&, begin] {
+              find_members(length, forecasts.data<double>() + begin, each, members, means.data(),
+                           squares.data());
+              add_time(length, means.data(), squares.data(), truth.data<double>() + begin, begin, moments);
+            });
+          }
         });
   }
 

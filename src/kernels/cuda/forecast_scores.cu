@@ -103,6 +103,7 @@ struct ScoreTerms {
     to(ScoreSum::kSquares, weight * error * error);
     to(ScoreSum::kAbsolute, weight * fabs(error));
     to(ScoreSum::kErrors, weight * error);
+    to(ScoreSum::kTruthValues, weight * wanted);
     if (off == off) {
       to(ScoreSum::kReferenceWeight, weight);
       to(ScoreSum::kReferenceSquares, weight * off * off);
@@ -219,6 +220,30 @@ struct KindTerms {
   }
 };
 
+/// Joins to moments of element i those of one time.
+struct AddMoments {
+  std::int64_t field, members;
+  const double *forecasts, *truth;
+  double *counts, *forecast_means, *forecast_squares, *truth_means, *truth_squares;
+  __device__ void operator()(std::int64_t i) const {
+    const double wanted = truth[i];
+    if (wanted != wanted) return;
+    const double m = static_cast<double>(members);
+    double mean = 0, squares = 0;
+    for (std::int64_t j = 0; j < members; ++j) mean += forecasts[j * field + i] / m;
+    for (std::int64_t j = 0; j < members; ++j) {
+      const double apart = forecasts[j * field + i] - mean;
+      squares += apart * apart / m;
+    }
+    const double count = counts[i] + 1, off = mean - forecast_means[i], apart = wanted - truth_means[i];
+    counts[i] = count;
+    forecast_means[i] += off / count;
+    forecast_squares[i] += squares + off * off * (count - 1) / count;
+    truth_means[i] += apart / count;
+    truth_squares[i] += apart * apart * (count - 1) / count;
+  }
+};
+
 template <typename T>
 const T* numbers_of(const Array& field) {
   return field.defined() ? field.data<T>() : nullptr;
@@ -287,6 +312,15 @@ class ForecastScores : public ForecastScoresKernels {
           KindTerms{points, channels, sums.shape()[2], found.data<double>(), weights.data<double>()},
           StoreRanks{channels, kinds, rows, sums.data<double>() + t * kinds * rows * channels});
     }
+  }
+
+  void moments(Context& context, const Array& forecasts, const Array& truth,
+               TimeMoments& moments) const override {
+    for_elements(context, truth.count(),
+                 AddMoments{truth.count(), forecasts.shape()[0], forecasts.data<double>(),
+                            truth.data<double>(), moments.count.data<double>(),
+                            moments.forecast_mean.data<double>(), moments.forecast_squares.data<double>(),
+                            moments.truth_mean.data<double>(), moments.truth_squares.data<double>()});
   }
 };
 

@@ -9,7 +9,8 @@ namespace jigsaw::inline kernels {
 namespace {
 
 // Operations per element.
-constexpr double kStateFlops = 4, kHideFlops = 1, kSumFlops = 20, kCompareFlops = 2;
+constexpr double kStateFlops = 4, kHideFlops = 1, kSumFlops = 22, kCompareFlops = 2, kMomentFlops = 14,
+                 kMemberFlops = 5;
 /// Numbers in float64 of which there are many: by the host's fast loops.
 constexpr DType kFast = DType::kFloat32;
 
@@ -108,6 +109,29 @@ Array exceedance_sums(Context& context, const Array& forecasts, const Array& tru
   return sums;
 }
 
+void add_moments(Context& context, const Array& forecasts, const Array& truth, TimeMoments& moments) {
+  require_wide(forecasts);
+  require_wide(truth);
+  if (truth.rank() < 2 || truth.shape()[0] != 1)
+    throw ShapeError(concat("add_moments: the truth ", truth.shape(), " should be of one time"));
+  Shape wanted = truth.shape();
+  wanted[0] = forecasts.rank() > 0 ? forecasts.shape()[0] : 0;
+  require_same_shape("add_moments", forecasts.shape(), wanted);
+  if (wanted[0] == 0) throw ShapeError("add_moments: there are no forecasts");
+  for_each_array(moments, [&](const Array& array) {
+    require_wide(array);
+    require_same_shape("add_moments", array.shape(), truth.shape());
+  });
+  // Moments are read and written.
+  count_work(context,
+             kMomentFlops * static_cast<double>(truth.count()) +
+                 kMemberFlops * static_cast<double>(forecasts.count()),
+             {&forecasts, &truth, &moments.count, &moments.forecast_mean, &moments.forecast_squares,
+              &moments.truth_mean, &moments.truth_squares, &moments.count, &moments.forecast_mean,
+              &moments.forecast_squares, &moments.truth_mean, &moments.truth_squares});
+  if (truth.count() > 0) launch(context, kFast, &ForecastScoresKernels::moments, forecasts, truth, moments);
+}
+
 // What a backend lacks.
 void ForecastScoresKernels::states(Context&, const Array&, const Array&, std::span<const StateChannel>,
                                    Array&) const {
@@ -125,6 +149,9 @@ void ForecastScoresKernels::truth_ranks(Context&, const Array&, const Array&, co
 void ForecastScoresKernels::exceedances(Context&, const Array&, const Array&, std::span<const double>,
                                         const Array&, Array&) const {
   missing_kernel("exceedance_sums");
+}
+void ForecastScoresKernels::moments(Context&, const Array&, const Array&, TimeMoments&) const {
+  missing_kernel("add_moments");
 }
 
 }  // namespace jigsaw::inline kernels

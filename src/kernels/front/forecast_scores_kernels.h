@@ -16,6 +16,8 @@ class ForecastScoresKernels {
                            Array& sums) const;
   virtual void exceedances(Context& context, const Array& forecasts, const Array& truth,
                            std::span<const double> thresholds, const Array& weights, Array& sums) const;
+  virtual void moments(Context& context, const Array& forecasts, const Array& truth,
+                       TimeMoments& moments) const;
 };
 
 template <>

@@ -20,6 +20,7 @@ struct PointScore {
     add(ScoreSum::kSquares, weight * error * error);
     add(ScoreSum::kAbsolute, weight * std::abs(error));
     add(ScoreSum::kErrors, weight * error);
+    add(ScoreSum::kTruthValues, weight * truth);
     if (const double off = reference - truth; !std::isnan(off)) {
       add(ScoreSum::kReferenceWeight, weight);
       add(ScoreSum::kReferenceSquares, weight * off * off);
@@ -31,6 +32,13 @@ struct PointScore {
     add(ScoreSum::kTruth, weight * (truth - climate) * (truth - climate));
   }
 };
+
+/// Joins a part of one time to mean and squares that are of `count` times with it.
+void join(double part_mean, double part_squares, double count, double& mean, double& squares) {
+  const double apart = part_mean - mean;
+  mean += apart / count;
+  squares += part_squares + apart * apart * (count - 1) / count;
+}
 
 class ForecastScores : public ForecastScoresKernels {
  public:
@@ -136,6 +144,25 @@ class ForecastScores : public ForecastScoresKernels {
           sums.data<double>()[(((t * kinds + k) * samples + sample) * regions + r) * channels +
                               element % channels] += known ? weight : std::nan("");
       }
+    }
+  }
+
+  void moments(Context&, const Array& forecasts, const Array& truth, TimeMoments& moments) const override {
+    const std::int64_t each = truth.count(), members = forecasts.shape()[0];
+    const auto m = static_cast<double>(members);
+    for (std::int64_t i = 0; i < each; ++i) {
+      const double wanted = truth.data<double>()[i];
+      if (std::isnan(wanted)) continue;
+      double mean = 0, squares = 0;
+      for (std::int64_t j = 0; j < members; ++j) mean += forecasts.data<double>()[j * each + i] / m;
+      for (std::int64_t j = 0; j < members; ++j) {
+        const double apart = forecasts.data<double>()[j * each + i] - mean;
+        squares += apart * apart / m;
+      }
+      const double count = moments.count.data<double>()[i] += 1;
+      join(mean, squares, count, moments.forecast_mean.data<double>()[i],
+           moments.forecast_squares.data<double>()[i]);
+      join(wanted, 0, count, moments.truth_mean.data<double>()[i], moments.truth_squares.data<double>()[i]);
     }
   }
 };
