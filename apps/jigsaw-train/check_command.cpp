@@ -13,6 +13,7 @@
 #include "train/data_remarks.h"
 #include "train/opening_summary.h"
 #include "train/preflight.h"
+#include "train/repeated_times.h"
 #include "train/run_directory.h"
 #include "train/training_batches.h"
 #include "train/training_state.h"
@@ -40,8 +41,18 @@ Opening opening_of(Job& job) {
 void check_labels(OpenedRun& run, Log& log) {
   const auto* images = dynamic_cast<const ImageData*>(&run.data());
   if (images == nullptr || images->options().classes == 0) return;
-  ProgressBar bar(log, "labels");
-  LabelScan(*images, run.world()).wait([&](double part) { bar.update(part); });
+  LabelScan scan(*images, run.world());
+  {
+    ProgressBar bar(log, "labels");
+    scan.wait([&](double part) { bar.update(part); });
+  }
+  if (const std::string remark = scan.remark(); !remark.empty()) log.warn(remark);
+}
+
+/// States that the files hold more than once.
+void check_repeats(OpenedRun& run, Log& log) {
+  if (auto* forecasts = dynamic_cast<Dataset*>(&run.data()))
+    require_equal_repeats(*forecasts, run.world(), log);
 }
 
 /// Reads what the first step would, into memory of `host`.
@@ -74,6 +85,7 @@ void check_planned(Job& job, int ranks) {
   tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) read_validation(run, job.world.context().host());
   check_labels(run, job.log);
+  check_repeats(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
@@ -97,6 +109,7 @@ void check_started(Job& job) {
   tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run, job.log);
+  check_repeats(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 

@@ -15,7 +15,12 @@ namespace {
 
 /// The parts of the data that are scored.
 std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::string>& period) {
-  if (period.size() == 1 && period[0] == "train") return data.train;
+  if (period.size() == 1 && period[0] == "train") {
+    std::vector<DataPart> parts = data.train;
+    for (DataPart& part : parts)
+      if (auto* slices = std::get_if<SliceRanges>(&part)) slices->list = "train";
+    return parts;
+  }
   if (period.size() == 1 && period[0] == "valid") return data.valid;
   const std::optional<DatePeriod> dates =
       period.size() == 2 ? parse_dates(period[0], period[1]) : std::nullopt;
@@ -144,7 +149,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
         {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name,
          options.climatology,
          ClimateOptions{parse_climate_groups(options.climate), static_cast<int>(options.spin_up.value_or(0))},
-         options.maps},
+         options.maps, options.period == EvaluateArguments().period ? "data.valid" : "--period"},
         job.log);
     return ExitCode::kDone;
   });

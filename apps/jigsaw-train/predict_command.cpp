@@ -2,13 +2,16 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
+#include "files/image_output.h"
 #include "predict/forecast.h"
 #include "predict/image_prediction.h"
+#include "predict/readable_inputs.h"
 #include "predict/restart_file.h"
 #include "stop_signals.h"
 
@@ -28,11 +31,13 @@ struct PredictArguments {
   std::vector<std::string> variables;
   std::vector<double> levels;
   bool split_levels = false;
-  int every = 0, mean = 0;        ///< 0: not given
+  int every = 0, mean = 0;  ///< 0: not given
+  std::optional<double> stop_outside;
   std::string go_on;              ///< a file of forecasts, whose rollouts go on; "": none
   std::string restart = "auto";   ///< or always or never
   std::optional<double> overlap;  ///< of windows over images
   std::string classes;            ///< of images: labels or probabilities; "": labels
+  bool skip_existing = false;     ///< of images: inputs whose outputs are there are left alone
 };
 
 /// Options of one task that mean nothing for the other.
@@ -47,9 +52,12 @@ void refuse_options(const PredictArguments& options, bool images) {
                                                                   {"--every", options.every > 0},
                                                                   {"--mean", options.mean > 0},
                                                                   {"--continue", !options.go_on.empty()},
+                                                                  {"--stop-outside",
+                                                                   options.stop_outside.has_value()},
                                                                   {"--restart", options.restart != "auto"}},
                                                   of_images = {{"--overlap", options.overlap.has_value()},
-                                                               {"--classes", !options.classes.empty()}};
+                                                               {"--classes", !options.classes.empty()},
+                                                               {"--skip-existing", options.skip_existing}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
@@ -81,6 +89,7 @@ std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
 std::unique_ptr<RestartFile> prepare_forecasts(const PredictArguments& options,
                                                Configuration& configuration) {
   require_netcdf_name(options.output);
+  require_dates(options.starts);
   std::unique_ptr<RestartFile> restart;
   if (!options.go_on.empty()) restart = std::make_unique<RestartFile>(options.go_on);
   const bool as_before = restart && options.members == 0;
@@ -97,6 +106,7 @@ ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile*
                             options.period, options.variables, options.levels, options.split_levels};
   forecasts.every = std::max({options.every, options.mean, 1});
   forecasts.means = options.mean > 0;
+  forecasts.stop_outside = options.stop_outside;
   forecasts.keep_state = parse_keep_state(options.restart);
   forecasts.restart_from = restart;
   return forecasts;
@@ -112,6 +122,8 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       refuse_options(options, images);
       if (images && !options.classes.empty() && configuration.data.classes == 0)
         throw ConfigError("command line: --classes is for targets that are labels, with data.classes");
+      if (options.skip_existing && options.overwrite)
+        throw ConfigError("command line: --skip-existing leaves what --overwrite replaces; name one of them");
     });
     if (!options.input.empty()) {
       together(job.world, [&] {
@@ -123,8 +135,21 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     if (!images) together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
-    TrainedModel model(configuration, job.folder, options.model.checkpoint,
-                       parse_weights(options.model.average), inputs_only, job.world, job.log);
+    std::optional<TrainedModel> opened;
+    const auto open = [&] {
+      opened.emplace(configuration, job.folder, options.model.checkpoint,
+                     parse_weights(options.model.average), inputs_only, job.world, job.log);
+    };
+    std::vector<std::string> unread;
+    try {
+      open();
+    } catch (const AgreedError& error) {
+      if (error.code() != ExitCode::kData || !images || image_format(options.output)) throw;
+      unread = leave_out_unreadable(configuration.data, job.folder, job.world);
+      if (unread.empty()) throw;
+      open();
+    }
+    TrainedModel& model = *opened;
     const std::map<std::string, std::string> attributes = {
         {"title", (images ? "Predictions of " : "Forecasts of ") + configuration.name},
         {"history", "jigsaw-train " JIGSAW_VERSION ": " + command_line}};
@@ -133,7 +158,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
           model,
           {options.output, options.overwrite, options.overlap.value_or(0.25),
            options.classes == "probabilities" ? ClassOutput::kProbabilities : ClassOutput::kLabels,
-           attributes},
+           attributes, options.skip_existing, unread},
           job.log);
       return ExitCode::kDone;
     }
@@ -157,12 +182,16 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
                   "The NetCDF file to write; of images a file .h5, .nc, .nii or .nii.gz, or a folder")
       .required();
   command.add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
+  command.add_flag("--skip-existing", options->skip_existing,
+                   "Of images: leave out inputs whose outputs are there, to go on where a command ended");
   command.add_option("--input", options->input, "Files or patterns in place of data.files");
   command.add_option("--steps", options->steps, "Steps of each forecast, of data.lead_hours each")
       .within(1, 100'000);
   add_members(command, options->members);
-  const CommandOption start = command.add_option("--start", options->starts,
-                                                 "Times that forecasts start from, like 2019-03-01T06:00");
+  const CommandOption start =
+      command.add_option("--start", options->starts,
+                         "Times that forecasts start from, like 2019-03-01T06:00; 2019-03-01 is the first "
+                         "time of that day");
   const CommandOption period =
       command
           .add_option(
@@ -187,6 +216,11 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   command.add_option("--mean", options->mean, "Write means over N steps each, with bounds, in place of steps")
       .within(1, 100'000)
       .excludes(every);
+  command
+      .add_option("--stop-outside", options->stop_outside,
+                  "End forecasts before the step at which a state lies more than so many deviations beyond "
+                  "the values that the model was trained on, such as 5")
+      .positive();
   command.add_option("--variables", options->variables, "Write these only");
   command.add_option("--levels", options->levels, "Of variables on levels write these only");
   command.add_flag("--split-levels", options->split_levels,

@@ -40,13 +40,16 @@ std::vector<std::string> climate_tables_of(const ScoreReport& report) {
   std::vector<std::string> columns, lines;
   for (const ClimateMeasure& measure : climate_measures()) columns.emplace_back(measure.title);
   const int spin_up = climate->options().spin_up;
+  TableRows rows{"group", {}};
+  for (const std::string& group : climate->groups())
+    rows.rows.push_back({static_cast<int>(std::ssize(rows.rows)), group});
   for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
     const std::string& units = report.units[variable];
     const std::vector<std::string> table = score_table(
         report,
         concat("climate of ", report.variables[variable], units.empty() ? "" : concat(" [", units, "]"),
                spin_up > 0 ? concat(" behind ", counted(spin_up, "step")) : ""),
-        {"group", climate->groups()}, columns, [&](std::size_t region, int group) {
+        rows, columns, [&](std::size_t region, int group) {
           const ClimateScore score = climate->score(variable, region, static_cast<std::size_t>(group));
           std::vector<double> numbers;
           for (const ClimateMeasure& measure : climate_measures()) numbers.push_back(score.*measure.value);

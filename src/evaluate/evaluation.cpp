@@ -20,6 +20,7 @@
 #include "fields/units.h"
 #include "samples/prescribed_remarks.h"
 #include "task/grid_warnings.h"
+#include "train/data_report.h"
 #include "train/validation.h"
 
 namespace jigsaw::inline evaluate {
@@ -138,6 +139,7 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
   report.of_months = data.options().time_step.month;
   report.forecasts = data.count(Split::kValid);
   report.scores = &scores;
+  report.coverage = window_coverage(data, scores.leads());
   for (const Period& period : files.periods(data.options().valid, "data.valid"))
     report.periods.push_back(files.text_of(period));
   for (const Channel& target : data.channels().targets) {
@@ -180,6 +182,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   const FileOpener open_file =
       share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
+  for (const std::string& warning : coverage_warnings(data, data.options().valid, options.period))
+    log.warn(warning);
   for (const std::string& remark :
        gap_remarks(data, data.files().periods(data.options().valid, "data.valid")))
     log.warn(remark);
@@ -198,6 +202,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
                               [&](double part) { bar.update(part); });
   }
   scores.finish(rank);
+  for (const std::string& remark : scores.outside().remarks(data, run.world())) log.warn(remark);
   for (const std::string& remark :
        blank_remarks(data, times_of_forecasts(data, data.valid_windows(), leads), run.world()))
     log.warn(remark);
@@ -211,6 +216,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
     for (const std::string& line : table_of(report)) log.info(line);
+    if (const std::string left_out = report.coverage.sentence(options.period); !left_out.empty())
+      log.warn(left_out);
     warn_of_not_finite(report, log);
   });
   log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),

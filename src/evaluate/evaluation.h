@@ -16,7 +16,8 @@ struct EvaluationOptions {
   std::string title;
   std::vector<std::string> climatology = {};  ///< files or patterns; none: that of data.train
   ClimateOptions climate = {};
-  std::string maps = {};  ///< a file of those of the climate; "": none
+  std::string maps = {};              ///< a file of those of the climate; "": none
+  std::string period = "data.valid";  ///< what names the windows that are scored
 };
 
 /// The validation of a trained model without training: over all windows of data.valid, scored as

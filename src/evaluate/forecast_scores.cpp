@@ -38,6 +38,7 @@ ForecastScores::ForecastScores(Context& context, const Dataset& data, std::vecto
       physical_(data.channels(), data.statistics(), data.options().predict),
       channels_(data.channels().targets.size()),
       thresholds_(std::move(thresholds), leads, regions_.size(), members),
+      outside_(state_limits(data.channels(), data.statistics())),
       means_(static_cast<std::size_t>(leads) * channels_ * regions_.size()),
       histograms_(means_.size(), {std::vector<double>(static_cast<std::size_t>(members + 1))}),
       power_(static_cast<std::size_t>(leads) * channels_) {
@@ -157,6 +158,10 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
   }
   thresholds_.add(rank, lead, layout, members, states.forecast, states.truth, weights_);
   if (climate_) add_climate(rank, lead, layout, members, states.truth, batch);
+  for (std::int64_t j = 0; j < members_ && !rank.box(layout).empty(); ++j) {
+    const Array member = member_of(rank.context, members, members_, j);
+    outside_.add(rank, layout, where_both(rank.context, member, states.truth), lead + 1, batch.times);
+  }
   if (!fourier_) return;
   const std::vector<double> truth = whole_rows(rank, layout, states.truth);
   for (std::int64_t j = 0; j < members_; ++j)

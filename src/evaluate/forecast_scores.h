@@ -9,6 +9,7 @@
 #include "evaluate/fourier.h"
 #include "evaluate/region.h"
 #include "evaluate/threshold_scores.h"
+#include "predict/outside_range.h"
 #include "samples/dataset.h"
 #include "task/physical_states.h"
 #include "task/score_sums.h"
@@ -71,6 +72,8 @@ class ForecastScores {
   const ThresholdScores& thresholds() const { return thresholds_; }
   /// Null where no climate was asked for.
   const ClimateScores* climate() const { return climate_.get(); }
+  /// Where forecasts left what the model was trained on.
+  const OutsideRange& outside() const { return outside_; }
 
  private:
   /// Bytes of a climatology that stay on a device; of a larger one what is needed goes up again.
@@ -129,6 +132,7 @@ class ForecastScores {
   std::size_t channels_;
   ThresholdScores thresholds_;
   std::unique_ptr<ClimateScores> climate_;
+  OutsideRange outside_;
   std::vector<Means> means_;           // by lead, channel, region
   std::vector<Histogram> histograms_;  // by lead, channel, region
   std::vector<Power> power_;           // by lead, channel

@@ -25,6 +25,12 @@ std::string image_cell(double value) {
   return text.data();
 }
 
+std::string count_cell(std::int64_t count) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), " %7lld", static_cast<long long>(count));
+  return text.data();
+}
+
 std::string title_of(const ImageMeasure& measure) {
   return concat(measure.target, "  ", measure.name, measure.label ? concat(" of ", *measure.label) : "",
                 measure.units.empty() ? "" : concat(" [", measure.units, "]"));
@@ -47,6 +53,10 @@ double deviation(const ImageMeasure& measure) {
 
 }  // namespace
 
+std::int64_t ImageMeasure::count() const {
+  return std::ssize(known(*this));
+}
+
 double ImageMeasure::mean() const {
   const std::vector<double> all = known(*this);
   double sum = 0;
@@ -61,21 +71,27 @@ std::vector<std::string> table_of(const ImageReport& report) {
   std::size_t width = 10;
   for (const ImageMeasure& measure : report.measures) width = std::max(width, title_of(measure).size());
   const bool shown = report.images.size() <= kShownImages;
-  std::string head = concat(std::string(width, ' '), "       mean  deviation     lowest    highest");
+  std::string head = concat(std::string(width, ' '), "  images       mean  deviation     lowest    highest");
   for (std::size_t i = 0; shown && i < report.images.size(); ++i) {
     const std::string number = concat("image ", i);
     head += std::string(11 - std::min<std::size_t>(number.size(), 11), ' ') + number;
   }
   lines.push_back(head);
+  bool incomplete = false;
   for (const ImageMeasure& measure : report.measures) {
     std::string line = title_of(measure);
     line += std::string(width - line.size(), ' ');
     const std::vector<double> values = known(measure);
-    line += image_cell(measure.mean()) + image_cell(deviation(measure));
+    line += count_cell(measure.count()) + image_cell(measure.mean()) + image_cell(deviation(measure));
     line += image_cell(values.empty() ? std::nan("") : *std::min_element(values.begin(), values.end()));
     line += image_cell(values.empty() ? std::nan("") : *std::max_element(values.begin(), values.end()));
     for (std::size_t i = 0; shown && i < measure.values.size(); ++i) line += image_cell(measure.values[i]);
     lines.push_back(line);
+    incomplete = incomplete || values.size() < report.images.size();
+  }
+  if (incomplete) {
+    lines.push_back(concat("images: those of ", report.images.size(),
+                           " that have the score; the others count in none of its numbers"));
   }
   return lines;
 }
@@ -90,7 +106,7 @@ Json json_of(const ImageReport& report) {
   for (const ImageMeasure& measure : report.measures) {
     Json& place = json["scores"][measure.target][measure.name];
     Json& entry = measure.label ? place[std::to_string(*measure.label)] : place;
-    entry = {{"mean", measure.mean()}, {"images", measure.values}};
+    entry = {{"mean", measure.mean()}, {"count", measure.count()}, {"images", measure.values}};
     if (!measure.units.empty()) entry["units"] = measure.units;
   }
   return json;
@@ -108,6 +124,7 @@ void write_netcdf(const ImageReport& report, const std::string& path) {
     file.add_text(variable, "long_name", title_of(measure));
     file.add_text(variable, "units", measure.units.empty() ? "1" : measure.units);
     file.add_number(variable, "_FillValue", std::nan(""));
+    file.add_numbers(variable, "count", std::vector<int>{static_cast<int>(measure.count())});
     variables.push_back(variable);
   }
   file.add_text(NetcdfOutput::kFile, "title", report.title);

@@ -15,7 +15,9 @@ struct ImageMeasure {
   std::string units;
   std::vector<double> values;  ///< per image
 
-  /// Over the images that have one; NaN where none has.
+  /// How many images have one, over which the mean is.
+  std::int64_t count() const;
+  /// NaN where none has one.
   double mean() const;
 };
 
@@ -28,12 +30,15 @@ struct ImageReport {
   std::vector<ImageMeasure> measures;
 };
 
-/// A line for each measure: its mean, its deviation and extremes over the images; of few images all.
+/// A line for each measure: of how many images it is, its mean, its deviation and extremes over them; of few
+/// images all. Where some have none, a line says what became of them.
 std::vector<std::string> table_of(const ImageReport& report);
-/// {"images": […], "data_range": {…}, "scores": {"density": {"psnr": {"mean": 31.2, "images": [31.2]}}, …}},
-/// of classes {"labels": {"dice": {"1": {"mean": …, "images": […]}}}}; null where there is no number.
+/// {"images": […], "data_range": {…}, "scores": {"density": {"psnr": {"mean": 31.2, "count": 1, "images":
+/// [31.2]}}, …}}, of classes {"labels": {"dice": {"1": {"mean": …, "count": …, "images": […]}}}}; null where
+/// there is no number, and "count" says how many images have one.
 Json json_of(const ImageReport& report);
-/// "density_psnr" [image], "labels_dice_1" [image]; NaN where there is no number. @throws DataError
+/// "density_psnr" [image], "labels_dice_1" [image]; NaN where there is no number; the attribute
+/// "count" says how many there are. @throws DataError
 void write_netcdf(const ImageReport& report, const std::string& path);
 
 }  // namespace jigsaw::inline evaluate

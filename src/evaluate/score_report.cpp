@@ -112,6 +112,10 @@ std::vector<std::string> table_of(const ScoreReport& report) {
   lines.insert(lines.end(), tables.begin(), tables.end());
   const std::vector<std::string> climates = climate_tables_of(report);
   lines.insert(lines.end(), climates.begin(), climates.end());
+  const auto left_out = scores.leads() - std::ssize(shown_leads(scores.leads()));
+  if (left_out > 0)
+    lines.push_back(concat("of ", scores.leads(), " leads ", left_out,
+                           " are left out here; the files of --json and --netcdf hold all"));
   return lines;
 }
 
@@ -120,6 +124,7 @@ Json json_of(const ScoreReport& report) {
   Json json = {{"title", report.title},         {"source", report.source},        {"periods", report.periods},
                {"forecasts", report.forecasts}, {"lead_hours", leads_of(report)}, {"regions", Json::object()},
                {"scores", Json::object()}};
+  json["coverage"] = report.coverage.to_json();
   if (scores.members() > 1) json["members"] = scores.members();
   for (const Region& region : scores.regions()) {
     json["regions"][region.name] = {
@@ -169,6 +174,14 @@ class ScoreFile {
     file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
     file_.add_text(NetcdfOutput::kFile, "title", report_.title);
     file_.add_text(NetcdfOutput::kFile, "source", report_.source);
+    const WindowCoverage& coverage = report_.coverage;
+    file_.add_text(NetcdfOutput::kFile, "periods", join(report_.periods, ", "));
+    file_.add_text(NetcdfOutput::kFile, "first_start", coverage.first_start);
+    file_.add_text(NetcdfOutput::kFile, "last_start", coverage.last_start);
+    file_.add_numbers(NetcdfOutput::kFile, "windows", std::vector{static_cast<int>(coverage.of_period)});
+    file_.add_numbers(NetcdfOutput::kFile, "windows_scored", std::vector{static_cast<int>(coverage.scored)});
+    if (const std::string why = coverage.sentence("these periods"); !why.empty())
+      file_.add_text(NetcdfOutput::kFile, "left_out", why);
     if (scores_.members() > 1)
       file_.add_numbers(NetcdfOutput::kFile, "members", std::vector{static_cast<int>(scores_.members())});
     file_.end_definitions();

@@ -4,6 +4,7 @@
 
 #include "config/json.h"
 #include "evaluate/forecast_scores.h"
+#include "evaluate/window_coverage.h"
 
 namespace jigsaw::inline evaluate {
 
@@ -13,7 +14,8 @@ struct ScoreReport {
   Time lead_time = 6 * kHour;  ///< from each lead to the next
   bool of_months = false;      ///< whether people are told months
   std::int64_t forecasts = 0;
-  std::vector<std::string> periods;
+  std::vector<std::string> periods;           ///< that were asked for
+  WindowCoverage coverage;                    ///< what of them was there
   std::vector<std::string> variables, units;  ///< per target channel
   const ForecastScores* scores = nullptr;
 };

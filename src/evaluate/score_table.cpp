@@ -34,11 +34,27 @@ std::string padded(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+std::vector<int> shown_leads(int leads) {
+  constexpr int kMostShown = 24;
+  std::vector<int> shown;
+  int every = 1;
+  for (int decade = 1; leads > kMostShown && leads / every + 2 > kMostShown; decade *= 10) {
+    for (const int factor : {2, 5, 10}) {
+      every = factor * decade;
+      if (leads / every + 2 <= kMostShown) break;
+    }
+  }
+  for (int lead = 1; lead <= leads; ++lead) {
+    if (lead == 1 || lead == leads || lead % every == 0) shown.push_back(lead - 1);
+  }
+  return shown;
+}
+
 TableRows lead_rows(const ScoreReport& report) {
-  TableRows rows{"lead", {}};
-  for (int lead = 0; lead < report.scores->leads(); ++lead)
-    rows.names.push_back(lead_text((lead + 1) * report.lead_time, report.of_months));
-  return rows;
+  TableRows table{"lead", {}};
+  for (const int lead : shown_leads(report.scores->leads()))
+    table.rows.push_back({lead, lead_text((lead + 1) * report.lead_time, report.of_months)});
+  return table;
 }
 
 std::vector<std::string> score_table(
@@ -56,9 +72,9 @@ std::vector<std::string> score_table(
   for (const std::string& column : columns) titles += title_cell(column);
   std::vector<std::string> lines = {title, titles};
   for (std::size_t region = 0; region < regions.size(); ++region) {
-    for (std::size_t row = 0; row < rows.names.size(); ++row) {
-      std::string line = concat("  ", padded(regions[region].name, width), "  ", right(rows.names[row]));
-      for (const double number : numbers(region, static_cast<int>(row))) line += cell(number);
+    for (const TableRows::Row& row : rows.rows) {
+      std::string line = concat("  ", padded(regions[region].name, width), "  ", right(row.name));
+      for (const double number : numbers(region, row.number)) line += cell(number);
       lines.push_back(line);
     }
   }

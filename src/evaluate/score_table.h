@@ -7,18 +7,25 @@
 
 namespace jigsaw::inline evaluate {
 
-/// What the rows of a region are.
+/// What the rows of a region are: each has a name, and a number by which its numbers are asked for.
 struct TableRows {
-  std::string title;               ///< of all of them, "lead"
-  std::vector<std::string> names;  ///< of each
+  struct Row {
+    int number;
+    std::string name;
+  };
+  std::string title;  ///< of all of them, "lead"
+  std::vector<Row> rows;
 };
-/// Those of leads.
+/// The leads, from 0 on, that tables show: all of up to 24, else the first, the last and about twenty between
+/// them at round numbers.
+std::vector<int> shown_leads(int leads);
+/// Those leads.
 TableRows lead_rows(const ScoreReport& report);
 
 /// A table for people: of each region its rows.
 /// @param title    a line above it.
 /// @param columns  what stands above the numbers.
-/// @param numbers  of a region and row, one for each column; "-" stands for NaN.
+/// @param numbers  of a region and a row's number, one for each column; "-" stands for NaN.
 std::vector<std::string> score_table(
     const ScoreReport& report, const std::string& title, const TableRows& rows,
     const std::vector<std::string>& columns,

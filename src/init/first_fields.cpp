@@ -248,6 +248,21 @@ class FieldChoice {
   std::string first_reason_;
 };
 
+/// What the sun gives at the top of the atmosphere is known at all times: given, not predicted.
+void give_what_is_known(VariablesByTimes& chosen, std::vector<std::string>& notices) {
+  const auto is_known = [](const VariableSummary& variable) {
+    return variable.standard_name == "toa_incoming_shortwave_flux";
+  };
+  if (std::ranges::all_of(chosen.predicted, is_known)) return;
+  for (const VariableSummary& variable : chosen.predicted) {
+    if (!is_known(variable)) continue;
+    chosen.prescribed.push_back(variable);
+    notices.push_back(concat(variable.name, " is the sun's radiation at the top of the atmosphere: it is ",
+                             "taken as known ahead (data.forcing_variables), and not predicted"));
+  }
+  std::erase_if(chosen.predicted, is_known);
+}
+
 }  // namespace
 
 FirstFields first_fields(FileSet& files, const std::string& path, const std::set<std::string>& bounds,
@@ -268,6 +283,9 @@ FirstFields first_fields(FileSet& files, const std::string& path, const std::set
   });
   for (const VariableSummary& variable : catalogue) choice.add(variable);
   FirstFields fields = choice.fields();
+  give_what_is_known(fields.changing, notices);
+  for (const VariableSummary& variable : catalogue)
+    if (variable.standard_name == "cell_area") fields.areas.insert(variable.name);
   if (fields.changing.predicted.empty()) {
     throw DataError(choice.first_reason().empty() ? concat(path, ": no variable changes in time")
                                                   : choice.first_reason());

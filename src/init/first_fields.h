@@ -13,6 +13,7 @@ struct FirstFields {
   VariablesByTimes changing;          ///< in time, with the levels that have values
   std::vector<std::string> constant;  ///< known and constant in time
   std::vector<std::string> flat;      ///< left out, for they are constant and the same everywhere
+  std::set<std::string> areas;        ///< of all variables those that say they are areas of cells
 };
 
 /// Looks at a sample of the values of each variable, over the grid and over its times. Selects what is

@@ -66,11 +66,11 @@ bool has_places(FileSet& files, std::vector<std::string>& notices) {
   }
 }
 
-/// The variable with the areas of the cells of a grid whose points have latitudes and longitudes of their
-/// own, which is then selected; "" where there is none on this grid.
-std::string cell_area_of(FileSet& files) {
-  const std::optional<std::string> name = files.grid().geographic ? std::nullopt : files.cell_area_variable();
-  if (!name) return "";
+/// The variable with the areas of the cells, which is then selected; "" where there is none on this grid. On
+/// one of latitudes and longitudes it must say what it is.
+std::string cell_area_of(FileSet& files, const std::set<std::string>& said) {
+  const std::optional<std::string> name = files.cell_area_variable();
+  if (!name || (files.grid().geographic && !said.contains(*name))) return "";
   try {
     select_cell_area(files, *name);
     return *name;
@@ -154,15 +154,21 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   }
   data.add("variables", predicted.list, "predicted: " + predicted.meanings);
   if (prescribed.fields > 0) {
-    data.add("forcing_variables", prescribed.list, "known ahead, at fewer times: " + prescribed.meanings);
-    data.add("forcing_times", quoted("linear"), "between these times");
+    const bool fewer = std::ranges::any_of(fields.changing.prescribed, [&](const VariableSummary& variable) {
+      return !std::ranges::includes(variable.times, times);
+    });
+    data.add("forcing_variables", prescribed.list,
+             concat(fewer ? "known ahead, at fewer times: " : "known ahead: ", prescribed.meanings));
+    if (fewer) data.add("forcing_times", quoted("linear"), "between these times");
   }
   if (const std::vector<std::string>& others = fields.changing.left_out; !others.empty())
     data.say(concat("left out, for they have other times: ", join(others, ", ")));
   if (!fields.flat.empty())
     data.say(concat("left out, for they are the same everywhere: ", join(fields.flat, ", ")));
-  if (!fields.constant.empty())
-    data.add("static", quoted_list(fields.constant), "known and constant in time");
+  const std::string cell_area = cell_area_of(files, fields.areas);
+  std::vector<std::string> constant = fields.constant;
+  std::erase(constant, cell_area);
+  if (!constant.empty()) data.add("static", quoted_list(constant), "known and constant in time");
   if (const std::vector<std::string> series = files.series_in_time(); !series.empty())
     data.say(concat("series in time, which data.forcing_variables takes: ", some_of(series)));
   if (!forcings.empty()) data.add("forcings", quoted_list(forcings), "known of every place and time");
@@ -172,7 +178,6 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   } else if (member.number) {
     data.add("member", concat(*member.number), "of the ensemble; \"all\": each is a series of samples");
   }
-  const std::string cell_area = cell_area_of(files);
   const bool areas = files.grid().geographic || !cell_area.empty();
   if (!cell_area.empty())
     data.add("cell_area", quoted(cell_area), "areas of cells, by which points count in loss and scores");

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <regex>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -61,16 +64,20 @@ bool has_channels_first(const VariableFile& file) {
   return file.format() == "NIfTI";
 }
 
-/// Whether a target has a value at each point of an image: their extents are the same but for that of
-/// channels.
-bool lies_on(const Shape& target, const Shape& image, bool channels_first) {
+/// Where the dim of channels of an image stands of whose points a target has values.
+enum class ChannelPlace : std::uint8_t { kNone, kLast, kFirst };
+
+/// Nothing where the target lies on other points: their extents are the same but for that of channels.
+std::optional<ChannelPlace> channels_beside(const Shape& target, const Shape& image, bool channels_first) {
   const auto points = [](const Shape& whole, int from, int to) {
     return std::vector<std::int64_t>(whole.begin() + from, whole.begin() + to);
   };
   const int rank = image.rank();
   const std::vector<std::int64_t> all = points(target, 0, target.rank());
-  return all == points(image, 0, rank) ||
-         all == (channels_first ? points(image, 1, rank) : points(image, 0, rank - 1));
+  if (all == points(image, 0, rank)) return ChannelPlace::kNone;
+  if (!channels_first && all == points(image, 0, rank - 1)) return ChannelPlace::kLast;
+  if (all == points(image, 1, rank) && (channels_first || rank < 5)) return ChannelPlace::kFirst;
+  return std::nullopt;
 }
 
 bool yields_to_none(const FileVariable& /*variable*/) {
@@ -154,7 +161,7 @@ ImageSet find_images(const std::vector<std::string>& paths, const ImageSet* targ
   const auto suits = [&](const FileVariable& variable) {
     if (targets == nullptr) return !is_named_like_a_target(variable.name);
     const bool itself = targets->paths == paths && variable.name == targets->name;
-    return !itself && lies_on(targets->shape, variable.shape, has_channels_first(*file));
+    return !itself && channels_beside(targets->shape, variable.shape, has_channels_first(*file));
   };
   std::optional<ImageSet> found = largest(*file, paths, suits, is_beside_images);
   if (found) return *std::move(found);
@@ -183,6 +190,9 @@ std::vector<std::string> dims_of(const ImageSet& images, const ImageSet* targets
     if (rank > 4)
       throw DataError(concat(images.name, " in ", images.paths.front(), " is ", shape,
                              ": images of NIfTI have up to 4 dimensions here"));
+  } else if (fewer && channels_beside(targets->shape, shape, false) == ChannelPlace::kFirst) {
+    dims = {"channel", "depth", "height", "width"};
+    if (rank < 4) dims.erase(dims.begin() + 1);  // no depth
   } else if (fewer || rank == 5 || shape[rank - 1] <= kMostColours) {
     dims = {"sample", "depth", "height", "width", "channel"};
     if (rank < 5) dims.erase(dims.begin() + 1);  // no depth
@@ -276,6 +286,71 @@ Extents extents_of(const ImageSet& images, const std::vector<std::string>& dims)
   return all;
 }
 
+/// Files of images, or of each channel of them, in the order of the images.
+struct ChannelFiles {
+  std::vector<std::string> numbers;             ///< of the channels, as names have them: "0000", "0001"
+  std::vector<std::vector<std::string>> paths;  ///< of each
+};
+
+/// Those that are called as nnU-Net has it, "CASE_0000.nii.gz", "CASE_0001.nii.gz", by channels; others, or
+/// those of one channel, all together.
+/// @throws DataError  for an image without one of the channels
+ChannelFiles channel_files_of(const std::vector<std::string>& paths) {
+  static const std::regex named("(.*)_([0-9]{4})(\\.[^/]*)");
+  const ChannelFiles together{{""}, {paths}};
+  std::map<std::string, std::map<std::string, std::string>> files;  // by channel and image
+  std::set<std::string> images;
+  for (const std::string& path : paths) {
+    std::smatch match;
+    if (!std::regex_match(path, match, named)) return together;
+    files[match[2]][*images.insert(concat(match[1].str(), "*", match[3].str())).first] = path;
+  }
+  // Numbers of images, such as those of slices, are no channels: most images then have one of them.
+  const bool complete = 2 * paths.size() > images.size() * files.size();
+  if (files.size() < 2 || images.size() < 2 || files.begin()->first != "0000" || !complete) return together;
+  ChannelFiles all;
+  for (const auto& [number, paths_of] : files) {
+    all.numbers.push_back(number);
+    all.paths.emplace_back();
+    for (const std::string& image : images) {
+      const auto found = paths_of.find(image);
+      if (found == paths_of.end())
+        throw DataError(concat("the image ", image, " has no file of the channel ", number));
+      all.paths.back().push_back(found->second);
+    }
+  }
+  return all;
+}
+
+/// As data.variables takes channels in files of their own.
+std::string variables_text(const FirstOptions& options, const ChannelFiles& files,
+                           const std::string& data_set) {
+  std::vector<std::string> variables;
+  for (std::size_t c = 0; c < files.numbers.size(); ++c) {
+    std::string variable =
+        concat("{\"name\": ", quoted(concat("channel_", c)), ", \"data_set\": ", quoted(data_set));
+    if (c > 0)
+      variable += concat(", \"files\": ", quoted_list(names_of(options, files.paths[c], files.paths[c])));
+    variables.push_back(variable + "}");
+  }
+  return concat("[", join(variables, ", "), "]");
+}
+
+/// What is to be said of points that are much farther apart along one dim than along another; "" where they
+/// are not, or the file does not say it.
+std::string spacing_notice(const ImageSet& images, const std::vector<std::string>& dims) {
+  constexpr double kMuch = 3;  // as nnU-Net's
+  const auto file = open_images(images.paths.front());
+  const auto& numbers = variable_in(*file, images.name).numbers;
+  const auto spacing = numbers.find("spacing");
+  const bool volume = std::ranges::find(dims, "depth") != dims.end();
+  if (!volume || spacing == numbers.end() || spacing->second.size() != 3) return "";
+  const auto [least, most] = std::ranges::minmax(spacing->second);
+  if (!(least > 0 && most >= kMuch * least)) return "";
+  return concat("points of ", images.name, " in ", images.paths.front(), " are ", join(spacing->second, ", "),
+                " mm apart; data.spacing brings all images to points of common distances");
+}
+
 /// As data.targets takes it.
 std::string target_text(const FirstOptions& options, const ImageSet& targets, const std::string& image,
                         bool labels) {
@@ -287,8 +362,9 @@ std::string target_text(const FirstOptions& options, const ImageSet& targets, co
 
 }  // namespace
 
-FirstConfiguration first_images(const FirstOptions& options, const std::vector<std::string>& paths,
-                                Task task) {
+FirstConfiguration first_images(const FirstOptions& options, const std::vector<std::string>& all, Task task) {
+  const ChannelFiles channel_files = channel_files_of(all);
+  const std::vector<std::string>& paths = channel_files.paths.front();
   std::optional<ImageSet> targets;
   if (task == Task::kMap) targets = find_targets(options, paths);
   const ImageSet* const pointed = targets ? &*targets : nullptr;
@@ -309,6 +385,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
                                           "is for such targets"));
   }
 
+  if (const std::string notice = spacing_notice(images, dims); !notice.empty()) notices.push_back(notice);
   if (labels.absent > 0)
     notices.push_back(concat(labels.absent, " of the labels 0 to ", classes - 1,
                              " occur nowhere and count as classes; labels without gaps need fewer"));
@@ -334,10 +411,17 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
 
   Section data;
   data.add("task", quoted(task == Task::kDenoise ? "denoise" : "map"));
-  data.add("files", quoted_list(names_of(options, options.files, paths)));
+  const bool one_file_each = channel_files.numbers.size() < 2;
+  data.add("files", quoted_list(names_of(options, one_file_each ? options.files : paths, paths)));
   data.add("dims", quoted_list(dims),
            concat(images.name, " is ", images.shape, "; which dim is what is assumed from their number"));
-  data.add("variables", quoted_list({images.name}));
+  if (one_file_each) {
+    data.add("variables", quoted_list({images.name}));
+  } else {
+    data.add("variables", variables_text(options, channel_files, images.name),
+             "files of channels, as nnU-Net calls them: CASE_0000, CASE_0001, …");
+    channels = static_cast<double>(channel_files.numbers.size());
+  }
   if (targets)
     data.add("targets", target_text(options, *targets, images.name, classes > 0), "what is to come out");
   if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");

@@ -142,12 +142,17 @@ struct ClassTerm {
   Kind kind = Kind::kCrossEntropy;
   double weight = 1.0;
   double smoothing = 1.0;  ///< of dice
+  bool background = true;  ///< of dice: whether class 0 is among the classes of its mean
+
+  /// The first class of which the term is a mean.
+  std::int64_t first() const { return kind == Kind::kDice && !background ? 1 : 0; }
 };
 
 /// Of the sums of terms of each sample the mean over samples that have a labelled point, in MeanParts; such a
 /// sample weighs 1. Cross-entropy is Σ weight[k] · surprise over Σ weight[k] · labelled, as
 /// torch.nn.functional.cross_entropy has it; dice is 1 − (2 · intersection + smoothing)/(predicted + labelled
-/// + smoothing), meant over classes by their weight.
+/// + smoothing), meant over classes by their weight: over all, or all but class 0, whose probabilities are
+/// still those of a softmax over all (monai.losses.DiceLoss with include_background False).
 /// @param sums    over all points, [6, b, k].
 /// @param weight  [k], f64: of each class.
 Array class_mean(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,

@@ -18,6 +18,7 @@
 #include "predict/forecast_file.h"
 #include "predict/forecast_stop.h"
 #include "predict/kept_states.h"
+#include "predict/outside_range.h"
 #include "predict/packed_piece.h"
 #include "predict/physical.h"
 #include "predict/rate.h"
@@ -44,7 +45,8 @@ class ForecastRun {
         data_(dynamic_cast<Dataset&>(run_.data())),
         options_(options),
         restart_model_(RestartModel::of(model)),
-        physical_(data_.channels(), data_.statistics(), data_.options().predict) {
+        physical_(data_.channels(), data_.statistics(), data_.options().predict),
+        outside_(state_limits(data_.channels(), data_.statistics(), options.stop_outside)) {
     together(run_.world(), [&] { open(model); });
   }
 
@@ -57,6 +59,8 @@ class ForecastRun {
   std::vector<std::string> start_texts() const;
   /// A sentence of values that are not finite where the input is not missing, or "". Collective.
   std::string not_finite();
+  /// A sentence of each variable whose states leave what the model was trained on. Collective.
+  std::vector<std::string> outside() { return outside_.remarks(data_, run_.world()); }
   /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
   std::vector<std::string> gaps() const;
   std::vector<std::string> blanks();
@@ -78,7 +82,11 @@ class ForecastRun {
   bool should_stop();
   void know_start(std::int64_t number, const Batch& batch);
   int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
-  Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch);
+  Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch,
+                  bool written);
+  bool is_written(int step) const { return leads_.means || leads_.lead_of(step); }
+  ShardedTensor of_member(const ShardedTensor& prediction, std::int64_t member) const;
+  bool leaves(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
   std::vector<float> values_of(const Array& states, const PackedPiece<float>& piece, std::int64_t member,
                                bool ends);
   void put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
@@ -100,6 +108,9 @@ class ForecastRun {
   std::optional<BatchReader> reader_;
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
+  OutsideRange outside_;
+  Array looked_at_;  // the last member's states at the step in work
+  bool ended_outside_ = false;
   std::optional<KeptStates> states_;  // where they are kept
   std::vector<double> digests_;       // start_digests() of the batch in work
   std::vector<int> ran_;              // of each batch, the last step that the model made
@@ -186,9 +197,10 @@ Batch ForecastRun::read(std::int64_t batch, int lead) {
   return reader_->read(request, rank_.context.host());
 }
 
-/// What the file holds of a step, f64; counts what is not finite. @param first  the number of the first start
+/// What the file holds of a step, f64; counts what is not finite of those that are written.
+/// @param first  the number of the first start
 Array ForecastRun::states_of(int step, std::int64_t first, const ShardedTensor& prediction,
-                             const Batch& batch) {
+                             const Batch& batch, bool written) {
   const Layout& layout = prediction.layout;
   const Box box = rank_.box(layout);
   Array states = physical_.predicted(rank_, layout, prediction.piece, batch.origin);
@@ -197,7 +209,8 @@ Array ForecastRun::states_of(int step, std::int64_t first, const ShardedTensor& 
   for (std::int64_t b = 0; b < box.extent[0]; ++b) {
     Array of_start = states.slice(b * one.count(), one);
     const Array counts = hide_missing(rank_.context, batch.origin.slice(b * one.count(), one), of_start);
-    not_finite_.add(step, first + box.begin[0] + b, box.begin[3], download_values(rank_.context, counts));
+    if (written)
+      not_finite_.add(step, first + box.begin[0] + b, box.begin[3], download_values(rank_.context, counts));
   }
   if (!data_.rim().empty()) write_rim(rank_, layout, data_.rim(), batch.rim(step - 1), states);
   return states;
@@ -220,13 +233,30 @@ std::vector<float> ForecastRun::values_of(const Array& states, const PackedPiece
   return ends ? means.take() : std::vector<float>();
 }
 
-void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
-  if (!leads_.means && !leads_.lead_of(step)) return;
+ShardedTensor ForecastRun::of_member(const ShardedTensor& prediction, std::int64_t member) const {
+  return {member_of(rank_.context, prediction.piece, members(), member),
+          of_samples(prediction.layout, members())};
+}
+
+/// Looks whether states leave what the model was trained on. @return  whether forecasts end here for that.
+bool ForecastRun::leaves(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
+  bool here = false;
   for (std::int64_t j = 0; j < members(); ++j) {
-    put_member(
-        number, step, j,
-        {member_of(rank_.context, prediction.piece, members(), j), of_samples(prediction.layout, members())},
-        batch);
+    const ShardedTensor own = of_member(prediction, j);
+    if (rank_.box(own.layout).empty()) continue;
+    const bool last = j + 1 == members();
+    const Array states = states_of(step, number * placed_.samples(), own, batch, last && is_written(step));
+    here = outside_.add(rank_, own.layout, states, step, starts_in(number)) || here;
+    if (last) looked_at_ = states;
+  }
+  if (!options_.stop_outside) return false;
+  return run_.world().all_reduce(std::array{here ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
+}
+
+void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
+  if (!is_written(step)) return;
+  for (std::int64_t j = 0; j < members(); ++j) {
+    put_member(number, step, j, of_member(prediction, j), batch);
   }
   together(run_.world(), [&] {
     if (writer_) writer_->check();
@@ -241,7 +271,8 @@ void ForecastRun::put_member(std::int64_t number, int step, std::int64_t member,
   const auto own =
       std::make_shared<PackedPiece<float>>(piece_of<float>(rank_, prediction.layout, channels_, rank));
   if (!own->box.empty()) {
-    const Array states = states_of(step, first, prediction, batch);
+    const Array states =
+        member + 1 == members() ? looked_at_ : states_of(step, first, prediction, batch, true);
     if (own->count() > 0) own->values = values_of(states, *own, member, lead.has_value());
   }
   if (!lead) return;
@@ -314,7 +345,14 @@ int ForecastRun::run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar&
                        const RolloutState& state) {
     const int step = lead + 1;
     if (ran == leads_.first) know_start(number, batch);
+    ended_outside_ = leaves(number, step, prediction, batch);
+    if (ended_outside_) {
+      looked_at_ = {};
+      if (!leads_.means) made = ran;
+      return false;
+    }
     put(number, step, prediction, batch);
+    looked_at_ = {};
     bar.update(number * steps + step - leads_.first, batches() * steps);
     ran = step;
     const bool last = step == leads_.last, stops = !last && should_stop();
@@ -326,7 +364,7 @@ int ForecastRun::run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar&
   };
   rollouts.run_next(samples_of(number), state_before(number), use);
   ran_.push_back(ran);
-  if (kept) {
+  if (kept && !ended_outside_) {
     states_->keep(*kept, number * placed_.samples(), samples_of(number), made, digests_, writer_.get());
   }
   return made;
@@ -343,7 +381,8 @@ ForecastsMade ForecastRun::run(Log& log) {
       made.step = run_batch(rollouts, i, bar);
       // Of a batch that was stopped before anything was written of it nothing is there.
       const std::int64_t leads = WrittenLeads{leads_.first, made.step, leads_.every, leads_.means}.count();
-      made.stopped = made.step < leads_.last;
+      made.outside = ended_outside_;
+      made.stopped = made.outside || made.step < leads_.last;
       made.steps += samples_of(i) * (made.step - leads_.first);
       if (!made.stopped) made.whole += samples_of(i);
       if (leads > 0) made.starts += samples_of(i);
@@ -463,13 +502,15 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   const ForecastsMade made = run.run(log);
   const double seconds = now() - before;
   for (const std::string& remark : run.blanks()) log.warn(remark);
+  for (const std::string& remark : run.outside()) log.warn(remark);
   if (const std::string sentence = run.not_finite(); !sentence.empty()) log.warn(sentence);
   if (made.stopped) {
     std::error_code ignored;
     log.info(stop_sentence(made, leads, run.start_texts(), options.output,
                            std::filesystem::exists(options.output, ignored)));
   }
-  if (made.starts == 0) return made.stopped;
+  const bool asked_to_stop = made.stopped && !made.outside;
+  if (made.starts == 0) return asked_to_stop;
   const std::string each =
       concat(" of ", counted(leads.last - leads.first, "step"), leads.first > 0 ? " more" : "");
   log.info(concat("wrote ", counted(made.starts, "forecast"), made.stopped ? "" : each,
@@ -487,7 +528,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   } else if (!lost.empty()) {
     log.warn(lost);
   }
-  return made.stopped;
+  return asked_to_stop;
 }
 
 }  // namespace jigsaw::inline predict

@@ -20,6 +20,9 @@ enum class KeepState : std::uint8_t {
 /// "auto", "always" or "never". @throws ConfigError
 KeepState parse_keep_state(const std::string& text);
 
+/// @throws ConfigError  for starts that are no dates of any calendar.
+void require_dates(const std::vector<std::string>& starts);
+
 /// @throws ConfigError  for a name whose ending promises a format that forecasts are not written in, or that
 /// is one of restart_path().
 void require_netcdf_name(const std::string& output);
@@ -28,8 +31,9 @@ void require_netcdf_name(const std::string& output);
 struct ForecastOptions {
   std::string output;
   bool overwrite = false;
-  int steps = 1;                                  ///< that are made
-  std::vector<std::string> starts;                ///< dates; empty: all of the period
+  int steps = 1;  ///< that are made
+  /// Dates, those without time of day the first time of that day; empty: all of the period
+  std::vector<std::string> starts;
   std::string period;                             ///< "train", or else valid
   std::vector<std::string> variables;             ///< empty: all that the model predicts
   std::vector<double> levels;                     ///< of those that have levels; empty: all
@@ -37,6 +41,8 @@ struct ForecastOptions {
   std::map<std::string, std::string> attributes;  ///< of the file
   int every = 1;                                  ///< WrittenLeads::every
   bool means = false;                             ///< WrittenLeads::means
+  /// Deviations: forecasts end where a state lies further beyond what the model was trained on.
+  std::optional<double> stop_outside = {};
   KeepState keep_state = KeepState::kAuto;
   const RestartFile* restart_from = nullptr;  ///< forecasts to go on from, all or those of `starts`; or null
   const std::atomic<bool>* stop = nullptr;    ///< set, on any rank, to end behind the step in work; or null
@@ -48,8 +54,9 @@ struct ForecastOptions {
 /// One rank writes, on a thread of its own, while the next step runs; the others' pieces come to it one at a
 /// time, so that no rank holds a whole field. Collective: what throws on one rank throws on all.
 ///
-/// @return  whether it was stopped early: the file then holds the leads that were made of the first batch of
-/// starts, or whole forecasts of the batches before the one in work, and what was made of that one.
+/// @return  whether it was asked to stop early: the file then holds the leads that were made of the first
+/// batch of starts, or whole forecasts of the batches before the one in work, and what was made of that one.
+/// So it does where forecasts ended by ForecastOptions::stop_outside.
 /// @throws ConfigError  for dates, variables and levels that are none, an output that exists, and steps of
 /// which none would be written; CheckpointError  for forecasts of another model, or of other data, to go on
 /// from; DataError  also where KeepState::kAlways could not be done, when the forecasts are written

@@ -10,20 +10,28 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-Time start_of(const Dataset& data, const std::string& text) {
+DatePeriod parse_start(const std::string& text) {
   const std::optional<DatePeriod> date = parse_dates(text, text);
-  if (!date) {
-    throw ConfigError(
-        concat("command line: --start ", text, " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
-  }
+  if (date) return *date;
+  throw ConfigError(
+      concat("command line: --start ", text, " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
+}
+
+/// A date without time of day is the first of these times that lies in that day; where none does its
+/// beginning.
+/// @param times  that there are, ascending.
+Time start_of(const Dataset& data, const std::string& text, const std::vector<Time>& times) {
+  const DatePeriod date = parse_start(text);
   const Calendar of_files = data.files().file_calendar();
-  if (!exists(date->first.date, of_files)) {
+  if (!exists(date.first.date, of_files)) {
     throw ConfigError(concat("command line: --start ", text, " is no day of the calendar of the files (",
                              data.files().calendar_name(), ")"));
   }
   const std::string key = concat("command line: --start ", text);
-  return data.files().of_months() ? month_of(date->in(of_files, key).first, of_files)
-                                  : date->in(data.files().calendar(), key).first;
+  if (data.files().of_months()) return month_of(date.in(of_files, key).first, of_files);
+  const Period asked = date.in(data.files().calendar(), key);
+  const auto first = std::ranges::lower_bound(times, asked.first);
+  return first != times.end() && *first <= asked.last ? *first : asked.first;
 }
 
 /// Those of the forecasts to go on from, all behind as many steps.
@@ -50,10 +58,18 @@ std::vector<Time> begun_starts(const Dataset& data, const RestartFile& restart, 
 
 }  // namespace
 
+void require_dates(const std::vector<std::string>& starts) {
+  for (const std::string& text : starts) parse_start(text);
+}
+
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options, int& first) {
   first = 0;
   std::vector<Time> starts;
-  for (const std::string& text : options.starts) starts.push_back(start_of(data, text));
+  if (!options.starts.empty()) {
+    const std::vector<Time> times =
+        options.restart_from != nullptr ? options.restart_from->starts() : data.input_times();
+    for (const std::string& text : options.starts) starts.push_back(start_of(data, text, times));
+  }
   if (starts.empty() && options.restart_from == nullptr) {
     const std::vector<DataPart>& parts =
         options.period == "train" ? data.options().train : data.options().valid;

@@ -14,6 +14,19 @@ namespace {
 /// Starts and leads of a chunk of times at most.
 constexpr std::size_t kChunkStarts = 64, kChunkLeads = 256;
 
+/// From where to where the states of all fields hold, from their times, where the input says that by bounds
+/// and it is the same for all that it has; of months no matter what.
+std::optional<Period> limits_of_all(FileSet& files, const std::vector<Field>& fields) {
+  std::optional<Period> limits;
+  for (const Field& field : fields) {
+    if (files.times(field).empty()) continue;  // that the files lack
+    const std::optional<Period> own = files.time_limits(field);
+    if (!own || (limits && *limits != *own)) return std::nullopt;
+    limits = own;
+  }
+  return limits;
+}
+
 }  // namespace
 
 LeadUnit lead_unit(Time lead_time, bool of_months) {
@@ -37,7 +50,7 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
                            std::int64_t overlap)
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4), fields_(file_) {
   months_ = files.of_months();
-  times_ = times_of(contents, files.file_calendar());
+  times_ = times_of(contents, files.file_calendar(), limits_of_all(files, contents.fields));
   define_times(contents, files.file_calendar());
   if (contents.members > 1) define_members(contents.members);
   if (files.member()) define_member(*files.member());
@@ -50,8 +63,9 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
   fields_.write_coordinates(files);
 }
 
-/// A month is written as its middle.
-ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Calendar calendar) const {
+/// A month is written as its middle. @param limits  from where to where a state holds, from its time
+ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Calendar calendar,
+                                           const std::optional<Period>& limits) const {
   const bool hours = contents.lead_time % kHour == 0 &&
                      std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
   const double unit = hours ? static_cast<double>(kHour) : 1.0;
@@ -63,12 +77,14 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Cal
   for (const Time start : contents.starts) {
     times.starts.push_back(middle(start));
     for (int lead = 0; lead < leads.count(); ++lead) {
-      const Time end = start + leads.step_of(lead) * step, begin = end - leads.every * step;
+      const Time end = start + leads.step_of(lead) * step;
       times.valid.push_back(middle(end));
-      if (!contents.means) continue;
+      if (!contents.means && !limits) continue;
+      const Time first = contents.means ? end - (leads.every - 1) * step : end;  // step of a mean
+      const Period holds = limits.value_or(Period{-step, 0});
       // From the beginning of the first to that of the month behind the last, however many a step has.
-      times.bounds.push_back(written(months_ ? begin_of_month(begin + step, calendar) : begin));
-      times.bounds.push_back(written(months_ ? begin_of_month(end + kMonth, calendar) : end));
+      times.bounds.push_back(written(months_ ? begin_of_month(first, calendar) : first + holds.first));
+      times.bounds.push_back(written(months_ ? begin_of_month(end + kMonth, calendar) : end + holds.last));
     }
   }
   const LeadUnit of_leads = lead_unit(step, months_);
@@ -111,15 +127,17 @@ void ForecastFile::define_times(const ForecastContents& contents, Calendar calen
   lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
   file_.add_chunks(lead_variable_, {leads}, 0);
   add_lead_attributes(file_, lead_variable_, lead_unit(contents.lead_time, months_));
-  if (contents.means) define_bounds(starts, leads);
+  if (!times_.bounds.empty()) define_bounds(contents.means, starts, leads);
 }
 
-/// Of means, from where to where they are. @param starts, leads  of a chunk
-void ForecastFile::define_bounds(std::size_t starts, std::size_t leads) {
+/// From where to where means are, or states that hold for a while. @param starts, leads  of a chunk
+void ForecastFile::define_bounds(bool means, std::size_t starts, std::size_t leads) {
   const int bounds = fields_.bounds_dimension();
-  lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kInt, {lead_, bounds});
-  file_.add_chunks(lead_bounds_, {leads, 2}, 0);
-  file_.add_text(lead_variable_, "bounds", "lead_time_bnds");
+  if (means) {
+    lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kInt, {lead_, bounds});
+    file_.add_chunks(lead_bounds_, {leads, 2}, 0);
+    file_.add_text(lead_variable_, "bounds", "lead_time_bnds");
+  }
   valid_bounds_ = file_.add_variable("valid_time_bnds", NetcdfOutput::Type::kDouble, {time_, lead_, bounds});
   file_.add_chunks(valid_bounds_, {starts, leads, 2}, 0);
   file_.add_text(valid_variable_, "bounds", "valid_time_bnds");

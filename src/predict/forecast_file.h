@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ struct ForecastContents {
 /// are (files/field_attributes.h). Rows, columns and levels are those of WrittenFields. Times and leads are
 /// dimensions that grow, so that a file may end early. For one thread at a time.
 ///
+/// Where the times of the input have bounds, all of one length, as of daily means, so has `valid_time`.
+///
 /// Means over steps have `lead_time` and `valid_time` of the last of them, with bounds from that of the step
 /// before the first (of months from the first's beginning to the last's end), and cell_methods that say so.
 ///
@@ -70,7 +73,7 @@ class ForecastFile {
   std::int64_t finish();
 
  private:
-  /// As they are written: `valid` [starts, leads], `bounds` [starts, leads, 2] of means.
+  /// As they are written: `valid` [starts, leads], `bounds` [starts, leads, 2] or none.
   struct Times {
     std::string units;
     std::vector<double> starts, valid, bounds;
@@ -78,9 +81,10 @@ class ForecastFile {
     std::string cell_methods;  ///< of means, what they are over
   };
 
-  Times times_of(const ForecastContents& contents, Calendar calendar) const;
+  Times times_of(const ForecastContents& contents, Calendar calendar,
+                 const std::optional<Period>& limits) const;
   void define_times(const ForecastContents& contents, Calendar calendar);
-  void define_bounds(std::size_t starts, std::size_t leads);
+  void define_bounds(bool means, std::size_t starts, std::size_t leads);
   void define_members(std::int64_t members);
   void define_member(const CoordinateDescription& member);
   void define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap);

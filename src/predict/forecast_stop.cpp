@@ -30,7 +30,9 @@ std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads
 
 std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
                          const std::vector<std::string>& starts) {
-  std::string comment = "predict was stopped early";
+  std::string comment =
+      made.outside ? "predict ended early, for states left what the model was trained on (--stop-outside)"
+                   : "predict was stopped early";
   if (made.starts > made.whole)
     comment += concat(", behind step ", made.step, " of ", leads.last, of_the_last(made, starts));
   if (made.whole > 0)
@@ -43,7 +45,7 @@ std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
 
 std::string stop_sentence(const ForecastsMade& made, const WrittenLeads& leads,
                           const std::vector<std::string>& starts, const std::string& output, bool there) {
-  std::string sentence = "stopped early";
+  std::string sentence = made.outside ? "ended by --stop-outside" : "stopped early";
   if (made.step < leads.last)
     sentence += concat(" behind step ", made.step, " of ", leads.last, of_the_last(made, starts));
   if (made.starts == 0) {

@@ -6,255 +6,26 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 #include "files/image_output.h"
-#include "images/image_axes.h"
 #include "predict/background_writer.h"
 #include "predict/image_run.h"
 #include "predict/output_file.h"
+#include "predict/output_images.h"
 #include "predict/own_points.h"
 #include "predict/rate.h"
-#include "predict/written_axes.h"
-#include "samples/strided_copy.h"
 
 namespace jigsaw::inline predict {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What is written of a variable: the numbers first … first + count − 1 of each point.
-struct Result {
-  std::string variable;
-  std::int64_t first = 0, count = 1;
-  bool has_channels = false;
-  std::string channel = "channel";  ///< the dim's name
-  OutputImage::Type type = OutputImage::Type::kFloat;
-  std::string units;
-  bool of_input = false;                    ///< whether the variable is one of the inputs, too
-  std::vector<std::int64_t> channels = {};  ///< which of its channels in the file, where it has any
-
-  /// Whether the input's dim of channels is that of the result.
-  bool keeps_channels() const { return of_input && has_channels; }
-};
-
-std::vector<Result> results_of(const ImageData& data, ClassOutput classes) {
-  std::vector<Result> results;
-  if (const std::int64_t count = data.options().classes; count > 0) {
-    Result result{
-        data.channels().targets[0].field.variable, 0, 1, false, "class", OutputImage::Type::kFloat, ""};
-    if (classes == ClassOutput::kProbabilities) {
-      result.count = count;
-      result.has_channels = true;
-    } else {
-      result.type = count <= 256 ? OutputImage::Type::kByte : OutputImage::Type::kShort;
-    }
-    return {result};
-  }
-  const std::vector<Channel>& targets = data.channels().targets;
-  for (std::size_t c = 0; c < targets.size(); ++c) {
-    const Field& field = targets[c].field;
-    if (results.empty() || results.back().variable != field.variable) {
-      const bool of_input = std::ranges::any_of(data.channels().inputs, [&](const Channel& channel) {
-        return channel.field.variable == field.variable;
-      });
-      results.push_back({field.variable, static_cast<std::int64_t>(c), 0, field.level.has_value(), "channel",
-                         OutputImage::Type::kFloat, data.statistics().of(field).units, of_input});
-    }
-    ++results.back().count;
-    if (field.level) results.back().channels.push_back(static_cast<std::int64_t>(*field.level));
-  }
-  return results;
-}
-
-/// The part of one rank, as it travels: [box, numbers].
-struct Part {
-  std::size_t region = 0;
-  Box box;
-  std::vector<float> values;
-};
-
-/// One file that is being written.
-class OutputImages {
- public:
-  OutputImages(const ImageData& data, const std::vector<Result>& results, int file, OutputFile& output,
-               const std::map<std::string, std::string>& attributes);
-
-  void write(std::int64_t image, const Part& part);
-  void finish() {
-    file_->finish();
-    output_.commit();
-  }
-
- private:
-  /// The input variable whose dims a result has: its own, or the first one, beside whose samples all
-  /// results stand.
-  ImageSource source_of(std::int64_t image, const Result& result) const {
-    return data_.files().source(result.of_input ? result.variable : input_, image);
-  }
-  /// The dims of what is written of an image, and the name of the data set.
-  std::vector<ImageDim> dims_of(const ImageSource& source, const Result& result) const;
-  std::string name_of(const ImageSource& source, const Result& result) const;
-  /// @param first  of the first input. @param source  source_of() the result.
-  OutputImage describe(const ImageSource& first, const ImageSource& source, const Result& result);
-  ImageAxes axes_of(const ImageSource& source, const Result& result);
-
-  const ImageData& data_;
-  const std::vector<Result>& results_;
-  OutputFile& output_;
-  ImageFormat format_;
-  std::string input_;                        ///< the variable that says where images lie
-  std::map<std::string, std::size_t> sets_;  ///< numbers of the data sets by name
-  /// Of data sets of the input, by file and name, for a format that has coordinates.
-  std::map<std::pair<std::string, std::string>, ImageAxes> read_axes_;
-  WrittenAxes axes_;
-  std::unique_ptr<ImageOutput> file_;
-};
-
-OutputImages::OutputImages(const ImageData& data, const std::vector<Result>& results, int file,
-                           OutputFile& output, const std::map<std::string, std::string>& attributes)
-    : data_(data),
-      results_(results),
-      output_(output),
-      format_(*image_format(output.path())),
-      input_(data.channels().inputs[0].field.variable) {
-  std::vector<OutputImage> images;
-  const NiftiHeader* like = nullptr;
-  std::int64_t count = 0;
-  for (std::int64_t image = 0; image < data.files().count(); ++image) {
-    const ImageSource source = data.files().source(input_, image);
-    if (source.file != file) continue;
-    like = source.nifti;
-    if (++count > 1 && format_ != ImageFormat::kHdf5 && format_ != ImageFormat::kNetcdf) {
-      throw DataError(concat(output.path(), " cannot be written: NIfTI holds one image, and ", source.path,
-                             " holds more; name an output of .h5 or .nc"));
-    }
-    for (const Result& result : results) {
-      const std::string name = name_of(source, result);
-      if (!sets_.emplace(name, images.size()).second) continue;
-      images.push_back(describe(source, source_of(image, result), result));
-    }
-  }
-  file_ = create_image_output(format_, output.temporary(), images, attributes, like, axes_.all());
-}
-
-std::string OutputImages::name_of(const ImageSource& source, const Result& result) const {
-  std::string name = result.variable;
-  if (const std::size_t star = name.find('*'); star != std::string::npos) {
-    name.replace(star, 1, source.group);
-  } else if (!source.group.empty()) {
-    name = concat(source.group, "/", name);
-  }
-  return name;
-}
-
-std::vector<ImageDim> OutputImages::dims_of(const ImageSource& source, const Result& result) const {
-  std::vector<ImageDim> dims = source.dims;
-  const auto channel = std::find(dims.begin(), dims.end(), ImageDim::kChannel);
-  const bool has_place = channel != dims.end();
-  if (format_ == ImageFormat::kNifti || format_ == ImageFormat::kNiftiGz) {
-    dims = data_.options().space();
-  } else if (has_place && !result.has_channels) {
-    dims.erase(channel);
-  }
-  if (result.has_channels && std::find(dims.begin(), dims.end(), ImageDim::kChannel) == dims.end())
-    dims.insert(std::find_if(dims.begin(), dims.end(), is_spatial), ImageDim::kChannel);
-  return dims;
-}
-
-/// What stands along the dims that a result has of its input, as it is written; of a format without
-/// coordinates their names alone, or nothing.
-ImageAxes OutputImages::axes_of(const ImageSource& source, const Result& result) {
-  ImageAxes axes;
-  if (format_ == ImageFormat::kNetcdf) {
-    const std::pair key{source.path, source.data_set};
-    if (!read_axes_.contains(key)) read_axes_[key] = read_image_axes(source.path, source.data_set);
-    axes = read_axes_.at(key);
-  }
-  if (axes.names.empty() && !source.names.empty()) {
-    axes.names = source.names;
-    axes.extents.assign(source.stored.begin(), source.stored.end());
-  }
-  if (axes.names.empty()) return axes;
-  const auto channel = std::ranges::find(source.dims, ImageDim::kChannel);
-  const auto at = static_cast<std::size_t>(channel - source.dims.begin());
-  if (result.keeps_channels()) {
-    axes = chosen_along(std::move(axes), at, result.channels);
-  } else if (channel != source.dims.end()) {
-    axes = without_dimension(std::move(axes), at);
-  }
-  return axes_.add(std::move(axes));
-}
-
-/// How many samples the data set of an image holds. @param otherwise  where it has no dim of samples.
-std::int64_t samples_of(const ImageSource& source, std::int64_t otherwise) {
-  const auto found = std::ranges::find(source.dims, ImageDim::kSample);
-  return found == source.dims.end() ? otherwise
-                                    : source.stored[static_cast<int>(found - source.dims.begin())];
-}
-
-OutputImage OutputImages::describe(const ImageSource& first, const ImageSource& source,
-                                   const Result& result) {
-  OutputImage image{name_of(first, result), result.type, {}, {}, {}, {}};
-  std::vector<double> spacing;
-  const std::vector<ImageDim> space = data_.options().space();
-  const ImageAxes axes = axes_of(source, result);
-  std::map<ImageDim, std::string> names;
-  for (const ImageDim dim : source.dims) {
-    if (names.size() == axes.names.size()) break;
-    if (dim != ImageDim::kChannel || result.keeps_channels()) names.emplace(dim, axes.names[names.size()]);
-  }
-  for (const ImageDim dim : dims_of(source, result)) {
-    const auto at = static_cast<std::size_t>(std::find(source.dims.begin(), source.dims.end(), dim) -
-                                             source.dims.begin());
-    image.dimensions.push_back(names.contains(dim)         ? names.at(dim)
-                               : dim == ImageDim::kChannel ? result.channel
-                                                           : name(dim));
-    const auto axis = static_cast<std::size_t>(std::find(space.begin(), space.end(), dim) - space.begin());
-    image.shape.append(dim == ImageDim::kChannel ? result.count
-                       : is_spatial(dim)         ? source.extents[static_cast<int>(axis)]
-                                                 : samples_of(first, source.stored[static_cast<int>(at)]));
-    if (axis < source.spacing.size()) spacing.push_back(source.spacing[axis]);
-  }
-  if (data_.options().task == Task::kDenoise) {
-    image.texts = axes.texts;
-    image.numbers = axes.numbers;
-  }
-  for (const OutputCoordinate& coordinate : axes.coordinates) image.coordinates.push_back(coordinate.name);
-  if (axes.mapping) image.texts["grid_mapping"] = axes.mapping->name;
-  if (!result.units.empty()) image.texts["units"] = result.units;
-  if (!spacing.empty()) image.numbers["spacing"] = spacing;
-  if (!source.affine.empty()) image.numbers["affine"] = source.affine;
-  return image;
-}
-
-void OutputImages::write(std::int64_t image, const Part& part) {
-  const ImageSource first = data_.files().source(input_, image);
-  const std::vector<ImageDim> space = data_.options().space();
-  const std::int64_t points = part.box.extent.count(), numbers = std::ssize(part.values) / points;
-  const Shape strides = part.box.extent.strides();
-  const std::vector<double> values(part.values.begin(), part.values.end());
-  for (const Result& result : results_) {
-    const ImageSource source = source_of(image, result);
-    Box box;
-    std::vector<std::int64_t> steps;
-    for (const ImageDim dim : dims_of(source, result)) {
-      const auto axis = static_cast<int>(std::find(space.begin(), space.end(), dim) - space.begin());
-      const bool spatial = is_spatial(dim), channel = dim == ImageDim::kChannel;
-      box.begin.append(spatial ? part.box.begin[axis] : channel ? 0 : first.sample);
-      box.extent.append(spatial ? part.box.extent[axis] : channel ? result.count : 1);
-      steps.push_back(spatial ? strides[axis] * numbers : channel ? 1 : 0);
-    }
-    std::vector<double> ordered(static_cast<std::size_t>(box.extent.count()));
-    copy_strided(values, result.first, steps, box.extent, ordered);
-    const std::vector<float> stored(ordered.begin(), ordered.end());
-    file_->write(sets_.at(name_of(first, result)), box, stored);
-  }
-}
 
 /// Where the output of each input file goes.
 std::vector<std::string> output_paths(const std::vector<std::string>& inputs, const std::string& output) {
@@ -285,71 +56,102 @@ std::vector<std::string> output_paths(const std::vector<std::string>& inputs, co
 class ImageWriter {
  public:
   ImageWriter(TrainedModel& model, const ImageOptions& options)
-      : world_(model.run().world()),
-        rank_(model.run().placed().rank()),
-        images_(model.run(), data_of(model).whole_images(), options.overlap, false,
-                data_of(model).options().spacing.empty() ? 0 : OwnPoints::kHalo),
+      : run_(model.run()),
+        world_(run_.world()),
+        rank_(run_.placed().rank()),
+        data_(dynamic_cast<const ImageData&>(run_.data())),
         options_(options),
-        results_(results_of(images_.data(), options.classes)) {
-    together(world_, [&] { open(model); });
+        results_(image_results(data_, options.classes)) {
+    open(model);
   }
 
-  std::int64_t images() const { return std::ssize(images_.regions()); }
-  std::int64_t windows() const { return images_.windows(); }
-  std::size_t files() const { return outputs_.size(); }
-  void run();
+  std::int64_t images() const { return images_written_; }
+  std::int64_t windows() const { return windows_; }
+  /// Inputs whose outputs were there.
+  std::int64_t skipped() const { return skipped_; }
+  /// @return  a sentence for each input that could not be read, while others could.
+  std::vector<std::string> run();
 
  private:
-  static const ImageData& data_of(TrainedModel& model) {
-    return dynamic_cast<const ImageData&>(model.run().data());
-  }
   void open(const TrainedModel& model);
+  std::string create_outputs(const TrainedModel& model, const std::vector<std::string>& inputs);
   std::vector<double> numbers_of(const ImageRun::Rows& rows);
   std::vector<double> own_numbers_of(const ImageRun::Rows& rows);
   void keep_missing(std::int64_t image, const Box& box, std::vector<double>& numbers) const;
   Box box_of(const ImageRun::Rows& rows, int rank) const;
-  std::shared_ptr<Part> bring(int rank, const ImageRun::Rows& rows, const Part& own);
+  std::shared_ptr<ImagePart> bring(int rank, const ImageRun::Rows& rows, const ImagePart& own);
   void put(const ImageRun::Rows& rows);
-  void next_file(int file);
+  void begin_file(int file);
+  void finish_file();
+  std::optional<int> unread_file(const Error& error) const;
+  void leave_out(int unread);
+  int file_of(std::int64_t image) const { return file_of_.at(static_cast<std::size_t>(image)); }
+  const std::string& input() const { return data_.channels().inputs[0].field.variable; }
 
+  OpenedRun& run_;
   Communicator& world_;
   const Rank& rank_;
-  ImageRun images_;
+  const ImageData& data_;
   const ImageOptions& options_;
-  std::vector<Result> results_;
+  std::vector<ImageResult> results_;
+  std::vector<ImageRegion> regions_;  ///< that are not written yet
+  std::optional<ImageRun> images_;
   std::optional<OwnPoints> own_;  ///< of the image that rows come of, where images have a common spacing
+  std::vector<int> files_;        ///< numbers of the inputs, in order
+  std::vector<int> file_of_;      ///< of each image
+  int file_number_ = -1;          ///< which of them is being written
+  std::optional<std::int64_t> reading_;  ///< the image that is read for its output, while that is
+  std::int64_t windows_ = 0, images_written_ = 0, skipped_ = 0;
   // On the rank that writes.
-  std::vector<int> files_;  ///< numbers of the inputs, in order
-  std::vector<std::unique_ptr<OutputFile>> outputs_;
+  std::vector<std::unique_ptr<OutputFile>> outputs_;  ///< of each input; null where it is skipped
   std::shared_ptr<OutputImages> file_;
-  int file_number_ = -1;
   std::map<std::string, std::string> attributes_;
   std::unique_ptr<BackgroundWriter> writer_;
 };
 
+/// Collective.
 void ImageWriter::open(const TrainedModel& model) {
   std::vector<std::string> inputs;
-  for (std::int64_t image = 0; image < images(); ++image) {
-    const ImageSource source =
-        images_.data().files().source(images_.data().channels().inputs[0].field.variable, image);
+  regions_ = data_.whole_images();
+  for (const ImageRegion& region : regions_) {
+    const ImageSource source = data_.files().source(input(), region.image);
+    file_of_.push_back(source.file);
     if (!files_.empty() && files_.back() == source.file) continue;
     files_.push_back(source.file);
     inputs.push_back(source.path);
   }
-  if (world_.rank() != 0) return;
-  for (const std::string& path : output_paths(inputs, options_.output))
+  const std::string skipped = from_first(world_, [&] { return create_outputs(model, inputs); });
+  skipped_ = std::ranges::count(skipped, '1');
+  std::erase_if(regions_, [&](const ImageRegion& region) {
+    return skipped[static_cast<std::size_t>(std::ranges::find(files_, file_of(region.image)) -
+                                            files_.begin())] == '1';
+  });
+}
+
+/// On the rank that writes. @return  '1' for each input whose output is there and stays, else '0'.
+std::string ImageWriter::create_outputs(const TrainedModel& model, const std::vector<std::string>& inputs) {
+  std::string skipped;
+  for (const std::string& path : output_paths(inputs, options_.output)) {
+    std::error_code ignored;
+    // What is an input itself is refused below.
+    const auto same = [&](const std::string& read) { return fs::equivalent(path, read, ignored); };
+    const bool skip = options_.skip_existing && fs::is_regular_file(path, ignored) &&
+                      std::ranges::none_of(data_.paths(), same);
+    skipped += skip ? '1' : '0';
     outputs_.push_back(
-        std::make_unique<OutputFile>(path, options_.overwrite, "--output", images_.data().paths()));
+        skip ? nullptr : std::make_unique<OutputFile>(path, options_.overwrite, "--output", data_.paths()));
+  }
   attributes_ = options_.attributes;
   attributes_["source"] = concat("jigsaw-train, ", model.description());
   writer_ = std::make_unique<BackgroundWriter>();
+  return skipped;
 }
 
 /// What is written of this rank's points of these rows, [box_of(rows), numbers].
 std::vector<double> ImageWriter::numbers_of(const ImageRun::Rows& rows) {
-  const std::int64_t classes = images_.data().options().classes;
+  const std::int64_t classes = data_.options().classes;
   if (own_) return own_numbers_of(rows);
-  if (classes == 0) return images_.numbers(rows);
+  if (classes == 0) return images_->numbers(rows);
   return options_.classes == ClassOutput::kLabels ? ImageRun::labels(rows.values, classes)
                                                   : ImageRun::probabilities(rows, classes);
 }
@@ -357,24 +159,24 @@ std::vector<double> ImageWriter::numbers_of(const ImageRun::Rows& rows) {
 /// The same at the points of the file: of classes probabilities are brought there, and the likeliest is found
 /// there.
 std::vector<double> ImageWriter::own_numbers_of(const ImageRun::Rows& rows) {
-  const std::int64_t classes = images_.data().options().classes,
-                     numbers = classes > 0 ? classes : std::ssize(images_.data().channels().targets);
+  const std::int64_t classes = data_.options().classes,
+                     numbers = classes > 0 ? classes : std::ssize(data_.channels().targets);
   const std::vector<double> common =
-      classes > 0 ? ImageRun::probabilities(rows, classes) : images_.numbers(rows);
+      classes > 0 ? ImageRun::probabilities(rows, classes) : images_->numbers(rows);
   std::vector<double> own = own_->take(rows.box, common, numbers, world_.size(), world_.rank());
   if (classes > 0) return options_.classes == ClassOutput::kLabels ? ImageRun::labels(own, classes) : own;
-  if (images_.data().options().task == Task::kDenoise)
-    keep_missing(images_.regions()[rows.region].image, box_of(rows, world_.rank()), own);
+  if (data_.options().task == Task::kDenoise)
+    keep_missing(images_->regions()[rows.region].image, box_of(rows, world_.rank()), own);
   return own;
 }
 
 /// What is missing in the file is missing in what is denoised.
 void ImageWriter::keep_missing(std::int64_t image, const Box& box, std::vector<double>& numbers) const {
   if (box.empty()) return;
-  const std::vector<Channel>& targets = images_.data().channels().targets;
+  const std::vector<Channel>& targets = data_.channels().targets;
   std::vector<double> input(static_cast<std::size_t>(box.extent.count()));
   for (std::size_t c = 0; c < targets.size(); ++c) {
-    images_.data().files().read_own(targets[c].field, image, box, input);
+    data_.files().read_own(targets[c].field, image, box, input);
     for (std::size_t i = 0; i < input.size(); ++i)
       if (std::isnan(input[i])) numbers[i * targets.size() + c] = std::numeric_limits<double>::quiet_NaN();
   }
@@ -382,14 +184,14 @@ void ImageWriter::keep_missing(std::int64_t image, const Box& box, std::vector<d
 
 /// Which points of what is written a rank has of these rows.
 Box ImageWriter::box_of(const ImageRun::Rows& rows, int rank) const {
-  return own_ ? own_->box(rows.box, world_.size(), rank) : images_.box_of(rows, rank);
+  return own_ ? own_->box(rows.box, world_.size(), rank) : images_->box_of(rows, rank);
 }
 
 /// The part of another rank at rank 0. Collective over the job.
-std::shared_ptr<Part> ImageWriter::bring(int rank, const ImageRun::Rows& rows, const Part& own) {
+std::shared_ptr<ImagePart> ImageWriter::bring(int rank, const ImageRun::Rows& rows, const ImagePart& own) {
   std::int64_t numbers = 0;
-  for (const Result& result : results_) numbers += result.count;
-  auto part = std::make_shared<Part>(Part{rows.region, box_of(rows, rank), {}});
+  for (const ImageResult& result : results_) numbers += result.count;
+  auto part = std::make_shared<ImagePart>(ImagePart{rows.region, box_of(rows, rank), {}});
   const std::int64_t count = part->box.extent.count() * numbers;
   if (count == 0) return part;
   std::vector<Message> sends, receives;
@@ -409,46 +211,98 @@ std::shared_ptr<Part> ImageWriter::bring(int rank, const ImageRun::Rows& rows, c
   return part;
 }
 
-void ImageWriter::next_file(int file) {
-  if (file_) writer_->push([done = file_] { done->finish(); });
-  file_.reset();
+void ImageWriter::begin_file(int file) {
   file_number_ = file;
-  if (file < 0) return;
-  const auto number =
-      static_cast<std::size_t>(std::find(files_.begin(), files_.end(), file) - files_.begin());
-  file_ = std::make_shared<OutputImages>(images_.data(), results_, file, *outputs_[number], attributes_);
+  if (!writer_) return;
+  const auto number = static_cast<std::size_t>(std::ranges::find(files_, file) - files_.begin());
+  file_ = std::make_shared<OutputImages>(data_, results_, file, *outputs_[number], attributes_);
+}
+
+/// All rows of the file were given away.
+void ImageWriter::finish_file() {
+  const auto done = [&](const ImageRegion& region) { return file_of(region.image) == file_number_; };
+  images_written_ += static_cast<std::int64_t>(std::erase_if(regions_, done));
+  file_number_ = -1;
+  if (writer_) writer_->push([output = std::move(file_)] { output->finish(); });
+  file_.reset();
 }
 
 void ImageWriter::put(const ImageRun::Rows& rows) {
-  const ImageData& data = images_.data();
-  const std::int64_t image = images_.regions()[rows.region].image;
-  auto own = std::make_shared<Part>(Part{rows.region, {}, {}});
+  const std::vector<ImageRegion>& regions = images_->regions();
+  const std::int64_t image = regions[rows.region].image;
+  const int file = file_of(image);
+  if (file != file_number_) together(world_, [&] { begin_file(file); });
+  auto own = std::make_shared<ImagePart>(ImagePart{rows.region, {}, {}});
+  reading_ = image;
   together(world_, [&] {
-    const ImageSource source = data.files().source(data.channels().inputs[0].field.variable, image);
+    const ImageSource source = data_.files().source(input(), image);
     if (rows.box.begin[0] == 0 && !source.step.empty())
-      own_.emplace(data.files().extents(image), source.extents, source.step);
+      own_.emplace(data_.files().extents(image), source.extents, source.step);
     own->box = box_of(rows, world_.rank());
     const std::vector<double> numbers = numbers_of(rows);
     own->values.assign(numbers.begin(), numbers.end());
-    if (writer_ && source.file != file_number_) next_file(source.file);
   });
+  reading_.reset();
   for (int rank = 0; rank < world_.size(); ++rank) {
     const auto part = rank > 0 ? bring(rank, rows, *own) : own;
     if (!writer_ || part->box.empty()) continue;
-    writer_->push([file = file_, image, part] { file->write(image, *part); });
+    writer_->push([output = file_, image, part] { output->write(image, *part); });
   }
   together(world_, [&] {
     if (writer_) writer_->check();
   });
+  if (!rows.last) return;
+  if (rows.region + 1 == regions.size() || file_of(regions[rows.region + 1].image) != file) finish_file();
 }
 
-void ImageWriter::run() {
-  images_.run([this](ImageRun::Rows& rows) { put(rows); });
+/// The file that could not be read, as all ranks agree; nothing where something else failed.
+std::optional<int> ImageWriter::unread_file(const Error& error) const {
+  if (error.code() != ExitCode::kData) return std::nullopt;
+  std::vector<std::int64_t> images = images_->unread();
+  if (reading_) images.push_back(*reading_);
+  std::set<int> files, named;
+  for (const std::int64_t image : images) {
+    files.insert(file_of(image));
+    for (const Channel& channel : data_.channels().inputs) {
+      const std::string path = data_.files().source(channel.field.variable, image).path;
+      if (std::string(error.what()).find(path) != std::string::npos) named.insert(file_of(image));
+    }
+  }
+  if (files.size() == 1) return *files.begin();
+  return named.size() == 1 ? std::optional(*named.begin()) : std::nullopt;
+}
+
+/// What is begun of other files begins anew.
+void ImageWriter::leave_out(int unread) {
   together(world_, [&] {
-    if (!writer_) return;
-    next_file(-1);
-    writer_->finish();
+    if (writer_) writer_->finish();
   });
+  file_.reset();
+  file_number_ = -1;
+  own_.reset();
+  reading_.reset();
+  std::erase_if(regions_, [&](const ImageRegion& region) { return file_of(region.image) == unread; });
+}
+
+std::vector<std::string> ImageWriter::run() {
+  std::vector<std::string> unread;
+  while (!regions_.empty()) {
+    images_.emplace(run_, regions_, options_.overlap, false,
+                    data_.options().spacing.empty() ? 0 : OwnPoints::kHalo);
+    try {
+      images_->run([this](ImageRun::Rows& rows) { put(rows); });
+      windows_ += images_->windows();
+    } catch (const AgreedError& error) {
+      const std::optional<int> file = unread_file(error);
+      if (!file || files_.size() == 1) throw;
+      unread.push_back(error.what());
+      leave_out(*file);
+    }
+  }
+  together(world_, [&] {
+    if (writer_) writer_->finish();
+  });
+  return unread;
 }
 
 }  // namespace
@@ -456,11 +310,21 @@ void ImageWriter::run() {
 void write_image_predictions(TrainedModel& model, const ImageOptions& options, Log& log) {
   ImageWriter writer(model, options);
   const auto before = std::chrono::steady_clock::now();
-  writer.run();
+  std::vector<std::string> unread = options.unread;
+  for (const std::string& why : writer.run()) unread.push_back(why);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
   log.info(concat("wrote ", counted(writer.images(), "image"), " to ", options.output, " in ",
                   human_seconds(seconds.count()), ": ",
                   per_second(writer.windows(), "windows", seconds.count())));
+  if (writer.skipped() > 0)
+    log.info(concat("left alone ", counted(writer.skipped(), "input"), " whose outputs are there"));
+  const bool others = writer.images() > 0 || writer.skipped() > 0;
+  together(model.run().world(), [&] {
+    if (unread.empty()) return;
+    throw DataError(
+        concat(join(unread, "; "),
+               others ? "; the other inputs were predicted, and stand in " + options.output : ""));
+  });
 }
 
 }  // namespace jigsaw::inline predict

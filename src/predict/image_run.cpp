@@ -62,7 +62,10 @@ void ImageRun::run(const WindowBlend::Use& use) {
   Prefetch prefetch([this](std::int64_t batch) { return read(batch); }, 0, batches);
   for (std::int64_t i = 0; i < batches; ++i) {
     Batch batch;
+    const auto first = windows_.begin() + i * placed.samples();
+    for (auto window = first; window != first + windows_of(i); ++window) unread_.push_back(window->image);
     together(run_.world(), [&] { batch = upload(rank.context, prefetch.next()); });
+    unread_.clear();
     Tape tape(rank, placed.plans(), Tape::Mode::kForward, placed.types().compute);
     placed.forecaster().run(tape, batch, windows_of(i),
                             [&](int, const Variable& prediction) { blend.add(prediction.value()); });

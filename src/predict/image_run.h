@@ -21,7 +21,9 @@ class ImageRun {
   const std::vector<ImageRegion>& regions() const { return regions_; }
   std::int64_t windows() const { return std::ssize(windows_); }
   /// Calls `use` for the rows of every region in order. Collective over the job, as `use` may be.
+  /// @throws AgreedError  of a batch that cannot be read, whose images unread() then gives
   void run(const WindowBlend::Use& use);
+  const std::vector<std::int64_t>& unread() const { return unread_; }
   /// What a rank holds of these rows, with its halo, and without.
   Box box_of(const Rows& rows, int rank) const;
   Box own_box_of(const Rows& rows, int rank) const;
@@ -43,6 +45,7 @@ class ImageRun {
   std::vector<ImageWindow> windows_;
   WindowReader reader_;
   std::int64_t halo_;
+  std::vector<std::int64_t> unread_;
 };
 
 }  // namespace jigsaw::inline predict

@@ -110,6 +110,17 @@ std::optional<std::string> regrid_remark(const FoundCheckpoint& found, const Con
   return std::nullopt;
 }
 
+/// Days of another calendar are other times of the year.
+std::optional<std::string> calendar_remark(const FoundCheckpoint& found, const Dataset& data) {
+  const Json& extra = found.stored.manifest.extra;
+  if (!extra.is_object() || !extra.contains("calendar") || !extra.at("calendar").is_string())
+    return std::nullopt;
+  const std::string there = extra.at("calendar"), here = name(data.files().file_calendar());
+  if (there == here) return std::nullopt;
+  return concat("the files count in the calendar ", here, ", and those that ", found.path,
+                " was trained with in ", there);
+}
+
 Json statistics_json(const FoundCheckpoint& found) {
   const Json& extra = found.stored.manifest.extra;
   return extra.is_object() ? extra.value("statistics", Json()) : Json();
@@ -196,6 +207,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
     log.warn(warning);
   if (const auto remark = regrid_remark(found, run_->configuration())) log.warn(*remark);
   if (const auto* fields = dynamic_cast<const Dataset*>(&run_->data())) {
+    if (const auto remark = calendar_remark(found, *fields)) log.warn(*remark);
     for (const std::string& remark : unit_remarks(fields->statistics(), fields->channels(), fields->files()))
       log.warn(remark);
   }

@@ -100,10 +100,33 @@ void WrittenFields::define_grid(FileSet& files, const std::vector<Field>& fields
     if (known == variables_.end()) variables_.push_back({name, {}});
     variables_[places_[i].variable].fields.push_back(i);
   }
+  for (const Variable& variable : variables_) taken_.insert(variable.name);
+  for (const FieldDescription& field : fields_)
+    if (field.level) taken_.insert(field.level->name);
   const Shape extents = files.grid().shape();
   add_axis(fields_.front().rows, extents[0]);
   add_axis(fields_.front().columns, extents[1]);
   if (!files.grid().geographic) define_points(files.describe_points(fields.front()));
+}
+
+/// A scalar coordinate as the input has it, once. @return  its name here
+std::string WrittenFields::add_scalar(const CoordinateDescription& description) {
+  for (const Scalar& known : scalars_) {
+    const CoordinateDescription& there = known.description;
+    if (there.name == description.name && there.values == description.values &&
+        there.texts == description.texts)
+      return known.name;
+  }
+  const std::string name = description.name + (taken_.contains(description.name) ? "_" : "");
+  Scalar scalar{description, -1, -1, file_.free_name(name)};
+  scalar.variable = add_described(scalar.name, description, {});
+  if (!description.bounds.empty()) {
+    const std::string bounds = file_.free_name(description.bounds_name);
+    file_.add_text(scalar.variable, "bounds", bounds);
+    scalar.bounds = file_.add_variable(bounds.c_str(), type_of(description), {bounds_dimension()});
+  }
+  scalars_.push_back(scalar);
+  return scalar.name;
 }
 
 /// Number of the axis of these values, which is added unless it is there. Axes of one name and other values
@@ -209,6 +232,10 @@ int WrittenFields::define(std::size_t variable, const Definition& definition) {
     chunks.push_back(part_of(extent, kChunkExtent));
     at_border += extent / static_cast<std::int64_t>(chunks.back()) + 1;
   }
+  std::vector<std::string> coordinates = of_points_;
+  coordinates.insert(coordinates.end(), definition.auxiliary.begin(), definition.auxiliary.end());
+  for (const CoordinateDescription& scalar : fields_[members.front()].scalars)
+    coordinates.push_back(add_scalar(scalar));
   const int number =
       file_.add_variable(file_.free_name(definition.name).c_str(), NetcdfOutput::Type::kFloat, dimensions);
   const auto chunk_bytes =
@@ -219,14 +246,17 @@ int WrittenFields::define(std::size_t variable, const Definition& definition) {
   for (const auto& [attribute, text] : definition.texts) file_.add_text(number, attribute.c_str(), text);
   for (const auto& [attribute, numbers] : definition.numbers)
     file_.add_numbers(number, attribute.c_str(), numbers);
-  std::vector<std::string> coordinates = of_points_;
-  coordinates.insert(coordinates.end(), definition.auxiliary.begin(), definition.auxiliary.end());
   if (!coordinates.empty()) file_.add_text(number, "coordinates", join(coordinates, " "));
   if (points_ && points_->mapping >= 0) file_.add_text(number, "grid_mapping", points_->mapping_name);
   return number;
 }
 
 void WrittenFields::write_coordinates(FileSet& files) {
+  for (const Scalar& scalar : scalars_) {
+    const bool single = scalar.description.single_precision;
+    write_numbers(file_, scalar.variable, scalar.description.values, single);
+    if (scalar.bounds >= 0) write_numbers(file_, scalar.bounds, scalar.description.bounds, single);
+  }
   for (const Axis& axis : axes_) {
     if (axis.variable < 0) continue;
     const bool single = axis.description.single_precision;

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,8 +15,8 @@ namespace jigsaw::inline predict {
 /// Fields of data files in a NetCDF file that is written: rows, columns and levels stand as in the input,
 /// with their attributes and bounds. On a projected grid its own rows and columns are in place of latitude
 /// and longitude, which are auxiliary coordinates of each point, and the grid mapping of the input is there
-/// with its attributes. Fields of one variable and several levels are one variable with a dimension for them.
-/// For one thread at a time.
+/// with its attributes. Scalar coordinates of variables, as the height of t2m, stand as in the input. Fields
+/// of one variable and several levels are one variable with a dimension for them. For one thread at a time.
 class WrittenFields {
  public:
   explicit WrittenFields(NetcdfOutput& file) : file_(file) {}
@@ -68,6 +69,12 @@ class WrittenFields {
     bool single_latitude = false, single_longitude = false;
     std::string mapping_name;
   };
+  /// A coordinate of one value.
+  struct Scalar {
+    CoordinateDescription description;
+    int variable = -1, bounds = -1;
+    std::string name;
+  };
   struct Variable {
     std::string name;
     std::vector<std::size_t> fields;
@@ -77,6 +84,7 @@ class WrittenFields {
     std::int64_t level = -1;  ///< position in the file; -1 for a variable without levels
   };
 
+  std::string add_scalar(const CoordinateDescription& description);
   std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
   std::size_t add_levels(const std::vector<std::size_t>& members);
   int add_described(const std::string& name, const CoordinateDescription& description,
@@ -88,8 +96,10 @@ class WrittenFields {
   int bounds_ = -1;
   std::vector<FieldDescription> fields_;
   std::vector<Variable> variables_;
-  std::vector<Place> places_;           // by field
-  std::vector<Axis> axes_;              // rows, columns, then levels
+  std::vector<Place> places_;  // by field
+  std::vector<Axis> axes_;     // rows, columns, then levels
+  std::vector<Scalar> scalars_;
+  std::set<std::string> taken_;         // names of levels and variables, which scalars leave to them
   std::vector<std::string> of_points_;  // coordinates of points
   std::optional<Points> points_;
 };

@@ -72,6 +72,12 @@ ClassLoss::ClassLoss(const ClassLossOptions& options, std::int64_t classes,
   if (std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0) <= 0) {
     throw ConfigError("loss.class_weights must hold a number above 0");
   }
+  for (const ClassTerm& term : terms_) {
+    if (std::accumulate(class_weights_.begin() + term.first(), class_weights_.end(), 0.0) > 0) continue;
+    throw ConfigError(
+        "loss.class_weights must hold a number above 0 for classes 1 and up, for include_background false "
+        "leaves class 0 out");
+  }
 }
 
 Layout ClassLoss::logits_layout(const Mesh& mesh, const Layout& prediction) const {

@@ -217,8 +217,9 @@ void declare(Keys<ValidationOptions>& keys) {
       .counts_where(where("data.task").is_one_of({"denoise", "map"}) && where("data.classes").is(0))
       .idle_unless(here("every").above(0))
       .doc(
-          "The peak of PSNR of images, in the target's unit; \"auto\": the target's largest value in the "
-          "training and validation parts.");
+          "The peak of PSNR of images, in the target's unit; \"auto\": the largest less the smallest value "
+          "of "
+          "the target in the validation parts, as in evaluate.");
   keys.add("rollout", &ValidationOptions::rollout)
       .at_least(1)
       .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
@@ -268,7 +269,8 @@ void declare(Keys<CheckpointOptions>& keys) {
   keys.add("best", &O::best)
       .counts_where(here("every").above(0))
       .doc(
-          "A number of the validation, such as loss or t2m.rmse: a checkpoint is written after each "
+          "A number of the validation, such as loss, t2m.rmse, or of classes mask.foreground_dice and "
+          "mask.dice.1: a checkpoint is written after each "
           "validation that improves it, and the best one is kept; empty: none.");
   keys.choice(
           "best_is", &O::best_is,

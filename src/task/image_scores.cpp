@@ -76,16 +76,22 @@ class ClassScores : public Scores {
   ValidationResult result() const override {
     const std::string& name = data_.channels().targets[0].name;
     std::vector<double> dice;
-    double sum = 0, named = 0;
+    double sum = 0, named = 0, background = 0;
     for (std::int64_t k = 0; k < sums_->classes; ++k) {
       dice.push_back(sums_->dice(k));
       if (std::isnan(dice.back())) continue;
       sum += dice.back();
       ++named;
+      if (k == 0) background = dice.back();
     }
     const double accuracy = sums_->accuracy();
+    const double foreground = (sum - background) / (named - (std::isnan(dice[0]) ? 0 : 1));
     return {loss_.mean(*sums_).value(),
-            {Json{{name, {{"accuracy", accuracy}, {"mean_dice", sum / named}, {"dice", dice}}}}}};
+            {Json{{name,
+                   {{"accuracy", accuracy},
+                    {"mean_dice", sum / named},
+                    {"foreground_dice", foreground},
+                    {"dice", dice}}}}}};
   }
 
  private:

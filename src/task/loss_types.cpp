@@ -26,6 +26,7 @@ struct CrpsParameters {
 };
 struct DiceParameters {
   double smoothing = 1.0;
+  bool include_background = true;
 };
 
 template <typename Parameters, typename O>
@@ -43,6 +44,10 @@ void declare_parameters(Keys<O>& keys) {
     keys.add("smoothing", &O::smoothing)
         .above(0)
         .doc("Points added to numerator and denominator, so that a class that is nowhere counts as found.");
+    keys.add("include_background", &O::include_background)
+        .doc(
+            "Whether class 0 is among the classes over which dice is the mean, as in MONAI's DiceLoss; "
+            "probabilities are of all classes either way, and cross_entropy keeps class 0.");
   }
 }
 
@@ -210,14 +215,15 @@ class Losses {
         "Mean over classes of 1 − (2·Σ p·t + smoothing)/(Σ p + Σ t + smoothing), p the probabilities and t 1 "
         "where the label is the class; needs data.classes.",
         [](const DiceParameters& dice, double weight) {
-          return Summands{{}, {{ClassTerm::Kind::kDice, weight, dice.smoothing}}};
+          return Summands{{}, {{ClassTerm::Kind::kDice, weight, dice.smoothing, dice.include_background}}};
         });
-    add<ClassLossType, DiceParameters>("dice_cross_entropy", "The sum of dice and cross_entropy.",
-                                       [](const DiceParameters& dice, double weight) {
-                                         return Summands{{},
-                                                         {{ClassTerm::Kind::kCrossEntropy, weight},
-                                                          {ClassTerm::Kind::kDice, weight, dice.smoothing}}};
-                                       });
+    add<ClassLossType, DiceParameters>(
+        "dice_cross_entropy", "The sum of dice and cross_entropy.",
+        [](const DiceParameters& dice, double weight) {
+          return Summands{{},
+                          {{ClassTerm::Kind::kCrossEntropy, weight},
+                           {ClassTerm::Kind::kDice, weight, dice.smoothing, dice.include_background}}};
+        });
     types_.add<LossSumType>("sum", "A weighted sum of others, its terms.");
     for (TagRegistry* registry : {&types_, &terms_}) {
       for (const char* name : {"mae", "L1", "absolute", "l1_loss"}) registry->suggest_for(name, "l1");

@@ -52,12 +52,13 @@ class ImageObjective : public Objective {
     if (configuration.validation.peak || spared) {
       peaks_.assign(data_->channels().targets.size(), configuration.validation.peak.value_or(1));
     } else {
-      for (const auto& [least, most] : data_->target_ranges(communicator)) peaks_.push_back(most);
+      for (const auto& [least, most] : data_->target_ranges(communicator)) peaks_.push_back(most - least);
     }
     for (const double peak : peaks_) {
       if (peak > 0) continue;
-      throw ConfigError(
-          concat("validation.peak must be given, above 0, for the largest value of a target is ", peak));
+      throw ConfigError(concat(
+          "validation.peak must be given, above 0, for the largest less the smallest value of a target is ",
+          peak));
     }
   }
 

@@ -119,8 +119,12 @@ void check_best(const Configuration& configuration, const SampleSource& data) {
     for (const Channel& target : data.channels().targets) known.push_back(target.name + "." + measure);
   }
   if (std::find(known.begin(), known.end(), best) == known.end()) {
+    constexpr std::size_t kMostNamed = 24;
+    std::vector<std::string> named(
+        known.begin(), known.begin() + static_cast<std::ptrdiff_t>(std::min(known.size(), kMostNamed)));
+    if (known.size() > named.size()) named.push_back(concat("and ", known.size() - named.size(), " more"));
     throw ConfigError(concat("checkpoint.best: validation gives no \"", best, "\"", did_you_mean(best, known),
-                             "; it gives for example ", known[1]));
+                             "; it gives ", join(named, ", ")));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "kernels/pointwise.h"
 #include "task/ensemble.h"
 #include "task/physical_states.h"
@@ -11,10 +13,27 @@
 
 namespace jigsaw::inline task {
 
+double ValidationResult::number(const std::string& name) const {
+  if (name == "loss") return loss;
+  for (const auto& [target, scores] : metrics(0).items()) {
+    if (!name.starts_with(target + ".")) continue;
+    const std::string measure = name.substr(target.size() + 1);
+    if (scores.contains(measure)) return scores.at(measure).get<double>();
+    const std::size_t dot = measure.find('.');
+    if (dot != std::string::npos && scores.contains(measure.substr(0, dot)))
+      return scores.at(measure.substr(0, dot)).at(std::stoul(measure.substr(dot + 1))).get<double>();
+  }
+  throw ConfigError(concat("the validation has no number ", name));
+}
+
 std::vector<std::string> score_measures(const DataOptions& data, std::int64_t members) {
   if (!data.of_images() && members > 1) return {"rmse", "bias", "crps"};
   if (!data.of_images()) return {"rmse", "bias"};
-  if (data.classes > 0) return {"accuracy", "mean_dice"};
+  if (data.classes > 0) {
+    std::vector<std::string> measures = {"accuracy", "mean_dice", "foreground_dice"};
+    for (std::int64_t k = 0; k < data.classes; ++k) measures.push_back(concat("dice.", k));
+    return measures;
+  }
   return {"rmse", "bias", "psnr"};
 }
 

@@ -17,6 +17,8 @@ struct ValidationResult {
   std::vector<Json> leads;
 
   const Json& metrics(std::size_t lead) const { return leads[lead]; }
+  /// "loss", or a number of the first lead by the target's name and score_measures(): "mask.dice.1".
+  double number(const std::string& name) const;
 };
 
 /// Sums over validation samples of what predictions say of their targets.
@@ -28,7 +30,8 @@ class Scores {
   virtual ValidationResult result() const = 0;
 };
 
-/// The numbers of each target in a result by which one model is better than another.
+/// The numbers of each target in a result by which one model is better than another, of classes "dice.0",
+/// "dice.1", …, too.
 std::vector<std::string> score_measures(const DataOptions& data, std::int64_t members = 1);
 /// √((M + 1)/M) · spread/RMSE.
 double spread_skill(double spread, double rmse, std::int64_t members);
@@ -46,15 +49,15 @@ std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLos
                                              std::int64_t members = 1);
 
 /// Of images whose targets are numbers, in their units, over all points of the validation parts: RMSE, bias,
-/// PSNR = 20·log10(peak/RMSE) in dB; of denoise also RMSE and PSNR of the noisy input. The loss is that of
-/// all points together.
+/// PSNR = 20·log10(peak/RMSE) in dB, as evaluate has it with this range; of denoise also RMSE and PSNR of the
+/// noisy input. The loss is that of all points together.
 ///
 /// @param peaks  one per target.
 std::unique_ptr<Scores> make_image_scores(const ImageData& data, const FieldLoss& loss,
                                           std::vector<double> peaks);
 
-/// Of images whose targets are labels, over all points of the validation parts: accuracy, Dice of each class
-/// and their mean.
+/// Of images whose targets are labels, over all points of the validation parts: accuracy, Dice of each class,
+/// their mean and that of classes 1 and up.
 std::unique_ptr<Scores> make_class_scores(const ImageData& data, const ClassLoss& loss);
 
 /// Names of channels.

@@ -131,30 +131,14 @@ std::vector<std::string> lacking_warnings(const Dataset& data, const Period& per
 
 void report_periods(const Dataset& data, DataReport& report) {
   const DataOptions& options = data.options();
-  std::vector<Time> times = data.files().times(data.channels().targets.front().field);
-  for (const Channel& channel : data.channels().targets)
-    times = common_times(times, data.files().times(channel.field));
-  for (const Field& field : fields_of(data.channels().inputs, Role::kPrognostic))
-    times = common_times(times, data.files().times(field));
-  // Nothing is prescribed before the first window's time 0.
-  std::vector<Time> needed = times;
-  const Time before = std::ranges::min(options.input_times);
-  std::erase_if(needed, [&](Time time) { return time + before < times.front(); });
-  const auto prescribed = prescribed_at(data, needed);
   std::vector<std::string> said;
   std::vector<Period> all;
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
     std::vector<std::string> dates;
+    for (const std::string& warning : coverage_warnings(data, *parts, key))
+      report.warnings.push_back(warning);
     for (const Period& period : data.files().periods(*parts, key)) {
-      const auto warn = [&](const std::vector<std::string>& warnings) {
-        report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
-      };
-      warn(period_warnings(times, period, key, data.files().calendar()));
-      warn(lacking_warnings(data, period, key));
-      for (const auto& [there, names] : prescribed)
-        warn(prescribed_warnings(needed, there, first_and_more(names.front(), std::ssize(names) - 1, "field"),
-                                 period, key, data.files().calendar()));
       dates.push_back(data.files().text_of(period));
       all.push_back(period);
     }
@@ -207,6 +191,49 @@ void report_values_below(const Statistics& statistics, DataReport& report) {
              first_and_more(name, std::ssize(below) - 1, "field"), " in data.train are below 0, down to ",
              number(values.lowest), field.units.empty() ? "" : " ", field.units, ", and count as 0 in ",
              field.transform, ": no forecast reaches them; the type \"standard\" keeps negative values"));
+}
+
+/// Of states alone: each field of targets and inputs once.
+std::vector<Field> fields_in_time(const Dataset& data) {
+  std::vector<Field> fields;
+  for (const Channel& target : data.channels().targets) fields.push_back(target.field);
+  for (const Role role : {Role::kPrognostic, Role::kPrescribed}) {
+    for (const Field& field : fields_of(data.channels().inputs, role))
+      if (std::ranges::find(fields, field) == fields.end()) fields.push_back(field);
+  }
+  return fields;
+}
+
+/// Files that go on at other hours than those before them: windows across are left out.
+void report_phases(const Dataset& data, DataReport& report) {
+  const Calendar calendar = data.files().calendar();
+  std::set<std::string> told;
+  for (const Field& field : fields_in_time(data)) {
+    const auto other = data.files().other_phase(field);
+    if (!other || !told.insert(other->path).second) continue;
+    report.warnings.push_back(concat(
+        other->path, " holds ", field.name(), " at other times of the day than the file before it: from ",
+        format_time(other->time, calendar), " on, behind ", format_time(other->before, calendar),
+        "; windows that reach across are left out"));
+  }
+}
+
+/// Files whose values begin where those of the file before them do not end.
+void report_jumps(const Dataset& data, DataReport& report) {
+  const FileSet& files = data.files();
+  for (const Field& field : fields_in_time(data)) {
+    const auto seen = data.statistics().seen.find(field.name());
+    if (seen == data.statistics().seen.end() || seen->second.jump == 0) continue;
+    const SeenValues& values = seen->second;
+    const std::vector<Time>& times = files.times(field);
+    const auto time = std::ranges::lower_bound(times, values.jumped);
+    if (time == times.end() || time == times.begin()) continue;
+    report.warnings.push_back(concat(
+        "the mean of ", field.name(), " changes by ", number(values.jump),
+        unit_or_transform(data.statistics().of(field)), ", ", number(values.jump_deviations),
+        " deviations, from ", files.path_at(field, *(time - 1)), " to ", files.path_at(field, *time), " (at ",
+        format_time(*time, files.calendar()), "); is one of these in another unit than it says?"));
+  }
 }
 
 /// Of the whole training period, as far as it was read.
@@ -273,6 +300,12 @@ std::vector<std::string> variables_of(const Channels& channels) {
 void report_images(const ImageData& data, DataReport& report) {
   for (const std::string& warning : pairing_warnings(data.files(), variables_of(data.channels())))
     report.warnings.push_back(warning);
+  if (const std::optional<std::string> cut = data.cut_volume()) {
+    report.warnings.push_back(
+        concat("data.valid takes other slices of a volume that data.train has slices of, ", *cut,
+               ", so that scores of validation are too good; choose volumes by "
+               "{\"case\": […]}"));
+  }
   const std::int64_t shared = data.shared_points();
   if (shared == 0) return;
   report.warnings.push_back(
@@ -349,6 +382,33 @@ std::vector<std::string> prescribed_warnings(const std::vector<Time>& times, con
   return warnings;
 }
 
+std::vector<std::string> coverage_warnings(const Dataset& data, const std::vector<DataPart>& parts,
+                                           const std::string& key) {
+  const FileSet& files = data.files();
+  std::vector<Time> times = files.times(data.channels().targets.front().field);
+  for (const Channel& channel : data.channels().targets)
+    times = common_times(times, files.times(channel.field));
+  for (const Field& field : fields_of(data.channels().inputs, Role::kPrognostic))
+    times = common_times(times, files.times(field));
+  // Nothing is prescribed before the first window's time 0.
+  std::vector<Time> needed = times;
+  const Time before = std::ranges::min(data.options().input_times);
+  std::erase_if(needed, [&](Time time) { return time + before < times.front(); });
+  const auto prescribed = prescribed_at(data, needed);
+  std::vector<std::string> all;
+  const auto add = [&](const std::vector<std::string>& warnings) {
+    all.insert(all.end(), warnings.begin(), warnings.end());
+  };
+  for (const Period& period : files.periods(parts, key)) {
+    add(period_warnings(times, period, key, files.calendar()));
+    add(lacking_warnings(data, period, key));
+    for (const auto& [there, names] : prescribed)
+      add(prescribed_warnings(needed, there, first_and_more(names.front(), std::ssize(names) - 1, "field"),
+                              period, key, files.calendar()));
+  }
+  return all;
+}
+
 DataReport report_data(const Configuration& configuration, SampleSource& data) {
   DataReport report;
   const std::int64_t train = data.count(Split::kTrain), valid = data.count(Split::kValid);
@@ -361,6 +421,8 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
     report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
   if (auto* forecasts = dynamic_cast<Dataset*>(&data)) {
     report_periods(*forecasts, report);
+    report_phases(*forecasts, report);
+    report_jumps(*forecasts, report);
     report_constants(*forecasts, report);
     report_weights(configuration.loss, *forecasts, report);
     for (const std::string& remark : unit_remarks(data.statistics(), data.channels(), forecasts->files()))

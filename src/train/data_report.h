@@ -4,6 +4,7 @@
 
 #include "array/grid.h"
 #include "config/json.h"
+#include "samples/dataset.h"
 #include "samples/sample_source.h"
 #include "task/configuration.h"
 
@@ -14,6 +15,11 @@ struct DataReport {
   std::vector<std::string> lines;     ///< samples and periods of both parts, channels, statistics
   std::vector<std::string> warnings;  ///< what is hardly meant
 };
+
+/// Of periods that stand at a key: which of them the files, or fields that are prescribed, do not cover or
+/// cover with gaps, and files in them that lack a variable. Local.
+std::vector<std::string> coverage_warnings(const Dataset& data, const std::vector<DataPart>& parts,
+                                           const std::string& key);
 
 /// Of the data of a configuration: parts that overlap, that files, or fields that are prescribed, do not
 /// cover or cover with gaps, or are interpolated across gaps, a batch larger than an epoch, validations

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "files/glob.h"
 #include "files/probe.h"
+#include "images/case_choice.h"
 #include "images/image_files.h"
 #include "samples/dataset.h"
 #include "task/class_loss.h"
@@ -95,11 +96,15 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
   const std::vector<std::string> paths = files_of(options.files, folder);
   probe_files(paths, Dimensions::kByNumber, options.external());
   ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()), options.spacing,
-                   labels);
+                   labels, ImagePairing{options.files, options.alignment});
   Channels channels = image_channels(options, [&](const VariableOptions& variable) {
     return files.select(variable, own_files(variable, folder));
   });
-  return {part_extents(options, files.extents(0)), std::move(channels)};
+  SliceRanges first =
+      with_cases_of_fold(std::get<SliceRanges>(options.train.front()), "train", "data.train", folder);
+  first.of.erase(ImageDim::kSample);  // their number says nothing of extents
+  return {part_extents(options, files.extents(images_of(first, files, "data.train").front())),
+          std::move(channels)};
 }
 
 /// One sample that nobody can read.

@@ -291,10 +291,7 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
 std::optional<CheckpointScore> Trainer::score() const {
   const std::string& best = config_.checkpoint.best;
   if (best.empty()) return std::nullopt;
-  double value = last_validation_->loss;
-  if (const std::size_t dot = best.rfind('.'); dot != std::string::npos) {
-    value = last_validation_->metrics(0).at(best.substr(0, dot)).at(best.substr(dot + 1)).get<double>();
-  }
+  const double value = last_validation_->number(best);
   if (!std::isfinite(value)) return std::nullopt;
   return CheckpointScore{best, value};
 }
@@ -452,7 +449,9 @@ void Trainer::poll_labels(bool last) {
     ProgressBar bar(log_, "labels");
     labels_->wait([&](double part) { bar.update(part); });
   }
-  if (labels_->poll()) labels_.reset();
+  if (!labels_->poll()) return;
+  if (const std::string remark = labels_->remark(); !remark.empty()) log_.warn(remark);
+  labels_.reset();
 }
 
 void Trainer::finish(std::int64_t step) {

@@ -350,6 +350,8 @@ Json TrainingState::manifest_extra(std::int64_t total_steps) const {
       {"layouts", layouts_json(run_.placed().model().parameters(), run_.placed().mesh())},
       {"statistics", Json::parse(run_.data().statistics().to_text())},
       {"data", data_fingerprint(run_.data())}};
+  if (const auto* forecasts = dynamic_cast<const Dataset*>(&run_.data()))
+    extra["calendar"] = name(forecasts->files().file_calendar());
   if (!run_.statistics_from().empty()) extra["statistics_from"] = run_.statistics_from();
   return extra;
 }

@@ -96,6 +96,7 @@ TEST_F(CheckTest, PlansForRanksThatAreNotThere) {
 TEST_F(CheckTest, SaysWhatWouldStopARun) {
   expect_one_error(run(2, arguments() + "--set 'data.files=[\"nowhere.nc\"]'"), 3, "nowhere.nc");
   expect_one_error(run(1, arguments() + "--set checkpoint.best=t3m.rmse"), 2, "checkpoint.best");
+  expect_one_error(run(1, arguments() + "--set checkpoint.best=x.y"), 2, "it gives loss, t2m.rmse, ");
   expect_one_error(run(1, arguments() + "--set train.steps=1000000001"), 2, "train.steps");
   expect_one_error(run(2, arguments() + "--set train.steps=null --set train.epochs=1e300"), 2,
                    " samples are more than 1000000000 steps with train.batch_size 4");
@@ -293,6 +294,47 @@ TEST_F(CheckTest, WhatCannotBeReadIsNotChecked) {
 }
 
 /// Levels of an ocean are no pressures.
+/// A run ends at its statistics: so does what looks beforehand.
+TEST_F(CheckTest, ATimeThatStandsTwiceMustHaveTheSameValues) {
+  constexpr std::size_t kTimes = 9, kRows = 4, kColumns = 5, kPoints = kRows * kColumns;
+  const auto write = [&](double more) {
+    testing::NetcdfWriter file(folder_ / "twice.nc");
+    const std::vector<int> dims = {file.dimension("time", kTimes), file.dimension("lat", kRows),
+                                   file.dimension("lon", kColumns)};
+    std::vector<int> axes;
+    for (const auto& [name, units, dim] :
+         {std::tuple{"time", "days since 2020-01-01", dims[0]}, std::tuple{"lat", "degrees_north", dims[1]},
+          std::tuple{"lon", "degrees_east", dims[2]}})
+      file.text(axes.emplace_back(file.variable(name, NC_DOUBLE, {dim})), "units", units);
+    const int x = file.variable("x", NC_FLOAT, dims);
+    file.end();
+    std::vector<double> values(kTimes * kPoints);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i * i));
+    for (std::size_t i = 0; i < kPoints; ++i) values[5 * kPoints + i] = values[4 * kPoints + i] + more;
+    file.put(axes[0], {kTimes}, {0, 1, 2, 3, 4, 4, 5, 6, 7});
+    file.put(axes[1], {kRows}, {40, 41, 42, 43});
+    file.put(axes[2], {kColumns}, {0, 1, 2, 3, 4});
+    file.put(x, {kTimes, kRows, kColumns}, values);
+  };
+  const std::string keys = "--config " + (folder_ / "config.json") + " --set " +
+                           quoted("data.files=[\"" + (folder_ / "twice.nc") + "\"]") + " --set " +
+                           quoted(R"(data.variables=["x"])") + " --set " +
+                           quoted(R"(data.train=["2020-01-01","2020-01-06"])") + " --set " +
+                           quoted(R"(data.valid=["2020-01-07","2020-01-08"])") +
+                           " --set data.input_hours=[0] --set data.lead_hours=24 --set model.patch=[2,2]";
+  write(0);
+  EXPECT_EQ(run(1, "check " + keys).exit_code, 0);
+  write(3);
+  const Outcome trained = run(1, keys);
+  expect_one_error(trained, 3, "x at 2020-01-05T00:00 stands twice in ");
+  for (const int ranks : {1, 2}) {
+    const Outcome checked = run(ranks, "check " + keys);
+    ASSERT_EQ(checked.errors().size(), 1U) << checked.err;
+    expect_one_error(checked, 3, trained.errors()[0].substr(0, trained.errors()[0].find(" along time")));
+  }
+  EXPECT_EQ(run(1, "check " + keys + " --set data.overlap=last").exit_code, 0);
+}
+
 TEST_F(CheckTest, WarnsOfDepthsThatWeighAsPressures) {
   constexpr std::size_t kTimes = 8, kLevels = 2, kRows = 4, kColumns = 5;
   {

@@ -487,6 +487,49 @@ TEST_F(Evaluate, AnyPeriodAndAnyNumberOfLeads) {
   EXPECT_EQ(scores().at("forecasts"), 43);
 }
 
+/// The files end on 28 February at 18:00.
+TEST_F(Evaluate, SaysWhatOfThePeriodIsThere) {
+  const std::string netcdf = folder() / "covered.nc";
+  const Outcome beyond = evaluate(1, "--period 2021-02-26 2021-03-05 --leads 2 --netcdf " + netcdf);
+  ASSERT_EQ(beyond.exit_code, 0) << beyond.err;
+  std::string said;
+  for (const std::string& line : beyond.said()) said += line + "\n";
+  for (const char* part :
+       {"--period (2021-02-26 to 2021-03-05) is not covered by the files, which hold 2021-02-26T00:00 to "
+        "2021-02-28T18:00 of it",
+        "of the 30 windows in --period, 20 are left out, for the files lack states that they need: 20 for "
+        "t2m "
+        "and 1 more variable"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << " is not in\n" << said;
+  const Json found = scores().at("coverage");
+  EXPECT_EQ(found.at("first_start"), "2021-02-26T00:00");
+  EXPECT_EQ(found.at("last_start"), "2021-02-28T06:00");
+  EXPECT_EQ(found.at("windows"), 30);
+  EXPECT_EQ(found.at("scored"), 10);
+  EXPECT_EQ(found.at("left_out"), (Json{{{"variables", {"t2m", "u10"}}, {"windows", 20}}}));
+  const NetcdfReader file(netcdf);
+  char text[64] = {};
+  ASSERT_EQ(nc_get_att_text(file.id(), NC_GLOBAL, "last_start", text), NC_NOERR);
+  EXPECT_STREQ(text, "2021-02-28T06:00");
+  int windows = 0;
+  ASSERT_EQ(nc_get_att_int(file.id(), NC_GLOBAL, "windows", &windows), NC_NOERR);
+  EXPECT_EQ(windows, 30);
+  const Outcome inside = evaluate(1, "--period 2021-02-10 2021-02-11 --leads 2");
+  EXPECT_TRUE(inside.said().empty()) << inside.err;
+  EXPECT_EQ(scores().at("coverage").at("windows"), 6);
+  EXPECT_EQ(scores().at("coverage").at("left_out"), Json::array());
+}
+
+TEST_F(Evaluate, ShowsSomeOfManyLeadsAndWritesAll) {
+  const Outcome outcome = evaluate(1, "--period 2021-02-10 2021-02-19 --leads 36");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(scores().at("scores").at("t2m").at("all").at("rmse").size(), 36U);
+  // Of 36 leads the first and each second one.
+  EXPECT_NE(outcome.out.find("of 36 leads 17 are left out here; the files of --json and --netcdf hold all"),
+            std::string::npos)
+      << outcome.out;
+}
+
 TEST_F(Evaluate, WrongInputIsOneSentence) {
   const auto check = [&](const std::string& arguments, int code, const std::string& says) {
     const Outcome outcome = evaluate(2, arguments);

@@ -291,6 +291,50 @@ TEST_F(Images, MapsImagesToOthersInEveryPrecision) {
   }
 }
 
+/// Images and labels in files of their own: by case, of which folds say what is trained on. Another fold is
+/// another training.
+TEST_F(Images, PairsAndPartsGoByCase) {
+  write_labelled(folder_, 6, -1);
+  for (int number = 0; number < 6; ++number)
+    std::filesystem::copy_file(folder_ / ("photo_" + std::to_string(number) + ".h5"),
+                               folder_ / ("label_" + std::to_string(number) + ".h5"));
+  Json config = labelled_config(folder_);
+  config["data"]["targets"] = {{{"name", "mask"}, {"files", {folder_ / "label_*.h5"}}}};
+  config["data"]["train"] = {{"file", "splits.json"}, {"fold", 0}};
+  config["data"]["valid"] = {{"file", "splits.json"}, {"fold", 0}};
+  folder_.write("config.json", config.dump());
+  folder_.write("splits.json", R"([{"train": ["0", "3"], "val": ["1"]}])");
+  const std::string train = (folder_ / "config.json") + " --set output=" + (folder_ / "run") + " ";
+  const Outcome first = run(1, train);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const Outcome evaluated = run(2, "evaluate --config " + (folder_ / "config.json") + " --checkpoint " +
+                                       (folder_ / "run") + " --period train");
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  EXPECT_NE(evaluated.out.find("scored 2 parts"), std::string::npos) << evaluated.out;
+  folder_.write("splits.json", R"([{"train": ["0", "4"], "val": ["1"]}])");
+  const Outcome changed = run(2, train + "--set train.steps=6");
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_NE(changed.err.find("of the training data differ from those of the run that is to be resumed"),
+            std::string::npos)
+      << changed.err;
+  for (const int ranks : {1, 2}) {
+    const Outcome unknown =
+        run(ranks, "check " + (folder_ / "config.json") + " --set 'data.train={\"case\":[\"0\",\"33\"]}'");
+    EXPECT_EQ(unknown.exit_code, 2);
+    ASSERT_EQ(unknown.errors().size(), 1U) << unknown.err;
+    EXPECT_NE(unknown.errors()[0].find("data.train takes the case 33"), std::string::npos) << unknown.err;
+  }
+  std::filesystem::remove(folder_ / "label_2.h5");
+  std::filesystem::remove(folder_ / "photo_5.h5");
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = run(ranks, "check " + (folder_ / "config.json"));
+    EXPECT_EQ(outcome.exit_code, 3);
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(" lacks 2, and image in "), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(" lacks 5; leave out"), std::string::npos) << outcome.err;
+  }
+}
+
 struct WrongInput {
   const char* arguments;
   int exit_code;

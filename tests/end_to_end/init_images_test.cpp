@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "end_to_end/init_test.h"
+#include "files/image_output.h"
 #include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
@@ -95,6 +96,89 @@ TEST_F(InitTest, WritesManyFilesOfOneImageThatRun) {
   expect_error(run(1, init + images + targets), 2, "--targets counts only");
   fs::remove(folder_ / "targets/b.nii");
   expect_error(run(1, init + "--task map " + images + targets), 3, "5 files and --targets 4");
+}
+
+/// Writes an image in NIfTI, [4, 8, 9] points.
+void write_volume(const std::string& path, bool labels, double thickness, double phase) {
+  OutputImage image{"image", OutputImage::Type::kFloat, {"depth", "height", "width"}, {4, 8, 9}, {}, {}};
+  if (labels) image.type = OutputImage::Type::kByte;
+  image.numbers["spacing"] = {thickness, 0.75, 0.5};
+  std::vector<float> values;
+  for (int i = 0; i < 4 * 8 * 9; ++i) {
+    const double wave = std::sin(0.3 * i + phase);
+    values.push_back(labels ? (wave > 0 ? 1.0F : 0.0F) : static_cast<float>(wave));
+  }
+  const auto file = create_image_output(ImageFormat::kNifti, path, {image}, {});
+  file->write(0, Box::whole(image.shape), values);
+  file->finish();
+}
+
+/// Channels in files of their own, as nnU-Net has them; thick slices are told.
+TEST_F(InitTest, TakesFilesOfChannelsTogether) {
+  for (const char* folder : {"imagesTr", "labelsTr"}) fs::create_directory(folder_ / folder);
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    const std::string image = folder_ / ("imagesTr/"s + name);
+    write_volume(image + "_0000.nii", false, 2.5, name[0]);
+    write_volume(image + "_0001.nii", false, 2.5, name[0] + 1);
+    write_volume(folder_ / ("labelsTr/"s + name + ".nii"), true, 2.5, name[0]);
+  }
+  const std::string data = "--data " + quoted(folder_ / "imagesTr/*.nii"),
+                    segment = "--task segment --targets " + quoted(folder_ / "labelsTr/*.nii") + " ";
+  expect_runs(segment + data, "1");
+  expect_text({R"("files": ["imagesTr/*_0000.nii"])",
+               R"({"name": "channel_0", "data_set": "image"}, {"name": "channel_1", "data_set": "image", )"
+               R"("files": ["imagesTr/*_0001.nii"]})",
+               R"("classes": 2)", R"("train": {"sample": [0, 3]})"});
+  expect_warnings({"are 2.5, 0.75, 0.5 mm apart; data.spacing"});
+  fs::remove(folder_ / "imagesTr/c_0001.nii");
+  expect_error(init(segment + data), 3, "imagesTr/c*.nii has no file of the channel 0001");
+  // Numbers of images are no channels.
+  fs::remove_all(folder_ / "imagesTr");
+  fs::create_directory(folder_ / "imagesTr");
+  for (const char* name : {"s_0000", "s_0001", "s_0002", "s_0003", "s_0004"})
+    write_volume(folder_ / ("imagesTr/"s + name + ".nii"), false, 0.5, name[5]);
+  expect_ok(init(segment + data));
+  expect_text({R"("files": ["imagesTr/s_*.nii"])", R"("variables": ["image"])"});
+  EXPECT_EQ(warnings_.find("data.spacing"), std::string::npos) << warnings_;
+}
+
+/// Channels stand before space, and labels have none.
+TEST_F(InitTest, TakesChannelsBeforeSpace) {
+  const Shape space{4, 8, 9};
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    const OutputImage image{
+        "scan", OutputImage::Type::kFloat, {"channel", "depth", "height", "width"}, {2, 4, 8, 9}, {}, {}},
+        mask{"mask", OutputImage::Type::kByte, {"depth", "height", "width"}, space, {}, {}};
+    std::vector<float> points, labels;
+    for (std::int64_t i = 0; i < 2 * space.count(); ++i) {
+      points.push_back(std::sin(0.3F * static_cast<float>(i + name[0])));
+      if (i < space.count()) labels.push_back(points.back() > 0 ? 1.0F : 0.0F);
+    }
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / (name + ".h5"s), {image, mask}, {});
+    file->write(0, Box::whole(image.shape), points);
+    file->write(1, Box::whole(space), labels);
+    file->finish();
+  }
+  expect_runs("--task segment --data " + quoted(folder_ / "*.h5"), "1");
+  expect_text({R"("dims": ["channel", "depth", "height", "width"])", R"("targets": ["mask"])"});
+}
+
+/// What inspect says of NIfTI.
+TEST_F(InitTest, InspectsNifti) {
+  write_volume(folder_ / "labels.nii", true, 2.5, 0);
+  write_volume(folder_ / "image.nii", false, 2.5, 0);
+  std::int64_t ones = 0;
+  for (int i = 0; i < 4 * 8 * 9; ++i) ones += std::sin(0.3 * i) > 0 ? 1 : 0;
+  const Outcome labels = run(1, "inspect " + quoted(folder_ / "labels.nii")),
+                image = run(1, "inspect " + quoted(folder_ / "image.nii"));
+  expect_ok(labels);
+  expect_ok(image);
+  for (const std::string& part :
+       {"uint8"s, "9 x 8 x 4 points, 0.5 x 0.75 x 2.5 mm apart, running to RAS"s, "[[0.5, 0, 0, 0],"s,
+        "points by value  0: " + std::to_string(288 - ones) + ", 1: " + std::to_string(ones) + "\n"})
+    EXPECT_NE(labels.out.find(part), std::string::npos) << part << " in\n" << labels.out;
+  EXPECT_NE(image.out.find("float32"), std::string::npos) << image.out;
+  EXPECT_EQ(image.out.find("by value"), std::string::npos) << image.out;
 }
 
 }  // namespace

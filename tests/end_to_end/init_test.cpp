@@ -385,6 +385,32 @@ TEST_F(InitTest, LeavesOutTheLimitsOfCells) {
   EXPECT_EQ(text().find(R"("latitude", "longitude")"), std::string::npos) << text();
 }
 
+/// As of CMIP: the sun's radiation is given, areas are no input.
+TEST_F(InitTest, KnowsTheSunAndAreasByTheirStandardNames) {
+  {
+    FieldFile fields(folder_ / "fields.nc", FieldFile::steps(40, 0, 12));
+    const auto sun = [](std::size_t time, std::size_t row, std::size_t column) {
+      return 300 + 100 * wave(time, row, column);
+    };
+    fields.field("tas", wave);
+    const int rsdt = fields.field("rsdt", sun);
+    fields.file().text(rsdt, "standard_name", "toa_incoming_shortwave_flux");
+    fields.constant("orog", [](std::size_t, std::size_t row, std::size_t column) {
+      return static_cast<double>(row * column);
+    });
+    const int area = fields.constant("cells", [](std::size_t, std::size_t row, std::size_t) {
+      return 1e9 + 1e7 * static_cast<double>(row);
+    });
+    fields.file().text(area, "standard_name", "cell_area");
+    fields.file().text(area, "units", "m2");
+  }
+  expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
+  expect_text({R"("variables": ["tas"])", R"("forcing_variables": ["rsdt"])", R"("static": ["orog"])",
+               R"("cell_area": "cells")"});
+  EXPECT_EQ(text().find("forcing_times"), std::string::npos) << text();
+  expect_warnings({"warning: rsdt is the sun's radiation at the top of the atmosphere"});
+}
+
 // Of files on two grids that of most fields and times counts, whatever names come first.
 TEST_F(InitTest, TakesTheGridOfWhatIsPredicted) {
   {

@@ -258,6 +258,11 @@ void PrintTo(const WrongInput& wrong, std::ostream* out) {
 }
 const WrongInput kWrong[] = {
     {"date_that_is_none", "--start 2021-02-31T25:00", 2, "--start 2021-02-31T25:00 is no date"},
+    {"date_that_is_none_before_a_checkpoint", "--start 2021-02-31T25:00 --checkpoint nowhere", 2,
+     "--start 2021-02-31T25:00 is no date"},
+    {"time_between_those_of_the_files", "--start 2021-02-02T05", 3,
+     "not at 2021-02-01T23:00 (the nearest time is 2021-02-02T00:00)"},
+    {"no_deviations", "--start 2021-02-02 --stop-outside 0", 2, "--stop-outside"},
     {"day_that_the_calendar_lacks", "--start 2021-02-30", 2, "--start 2021-02-30"},
     {"date_without_data", "--start 2022-01-01", 3, "needs t2m at 2021-12-31T18:00"},
     {"first_date_without_its_inputs", "--start 2021-01-01", 3, "needs t2m at 2020-12-31T18:00"},
@@ -303,6 +308,108 @@ TEST_P(PredictWrongInput, IsOneSentenceAndTheDocumentedExitCode) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cases, PredictWrongInput, ::testing::ValuesIn(kWrong));
+
+/// The model with statistics that say its values ended so many deviations above their mean.
+std::string checkpoint_with_ends(const std::string& trained, const TemporaryFolder& folder, double ends,
+                                 Json* fields = nullptr) {
+  const std::string file = folder / "ends.safetensors", checkpoint = folder / "ends";
+  EXPECT_EQ(run(1, "export --checkpoint " + trained + " --output " + file).exit_code, 0);
+  const std::string bytes = read(file);
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), sizeof size);
+  Json header = Json::parse(bytes.substr(sizeof size, size));
+  Json& text = header.at("__metadata__").at("jigsaw.statistics");
+  Json statistics = Json::parse(text.get<std::string>());
+  for (Json& field : statistics.at("fields")) {
+    EXPECT_LT(field.at("least").get<double>(), field.at("mean").get<double>());
+    EXPECT_GT(field.at("largest").get<double>(), field.at("mean").get<double>());
+    field["least"] = field["largest"] =
+        field.at("mean").get<double>() + ends * field.at("deviation").get<double>();
+  }
+  if (fields != nullptr) *fields = statistics.at("fields");
+  text = statistics.dump();
+  std::string changed = header.dump();
+  changed.resize((changed.size() + 7) / 8 * 8, ' ');
+  const std::uint64_t length = changed.size();
+  folder.write("ends.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof length) +
+                                       changed + bytes.substr(sizeof size + size));
+  std::filesystem::remove_all(checkpoint);
+  EXPECT_EQ(run(1, "import --input " + file + " --output " + checkpoint).exit_code, 0);
+  return checkpoint;
+}
+
+std::string all_said(const Outcome& outcome) {
+  std::string said;
+  for (const std::string& line : outcome.said()) said += line + "\n";
+  return said;
+}
+
+constexpr const char* kLeave = " leave what the model was trained on by far, first at step ";
+
+/// Steps that are not written count, too.
+TEST_F(Predict, SaysWhereStatesLeaveWhatWasTrainedOn) {
+  const std::string checkpoint = checkpoint_with_ends(trained(), folder(), 100);
+  const Outcome outcome =
+      run(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + checkpoint + " --output " +
+                 (folder() / "far.nc") + " --start 2021-02-02 --steps 4 --every 4");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* variable : {"t2m", "u10"}) {
+    const std::string sentence = "forecasts of " + std::string(variable) + kLeave +
+                                 "1 (2021-02-02T06:00) of that from 2021-02-02T00:00: below ";
+    const std::size_t at = all_said(outcome).find(sentence);
+    ASSERT_NE(at, std::string::npos) << outcome.err;
+    EXPECT_EQ(all_said(outcome).find(sentence, at + 1), std::string::npos) << "once\n" << outcome.err;
+  }
+  EXPECT_EQ(values("far.nc", "lead_time"), std::vector<double>{24});
+  const Outcome scored = run(
+      1, "evaluate --config " + (folder() / "config.json") + " --checkpoint " + checkpoint + " --leads 2");
+  EXPECT_NE(all_said(scored).find("forecasts of t2m" + std::string(kLeave) + "1 ("), std::string::npos)
+      << scored.err;
+  const Outcome usual = predict(1, "usual.nc", "--start 2021-02-02 --steps 4");
+  EXPECT_EQ(all_said(usual), "");
+}
+
+/// At the step that numbers of a whole forecast say.
+TEST_F(Predict, MayEndWhereStatesLeaveWhatWasTrainedOn) {
+  constexpr int kSteps = 40;
+  Json fields;
+  const std::string checkpoint = checkpoint_with_ends(trained(), folder(), 0, &fields);
+  ASSERT_EQ(predict(1, "whole.nc", "--start 2021-02-02 --steps 40 --average never").exit_code, 0);
+  std::vector<double> largest(kSteps);  // of each step, in deviations from the mean
+  for (const char* variable : {"t2m", "u10"}) {
+    const std::vector<double> states = values("whole.nc", variable);
+    const double mean = fields.at(variable).at("mean"), deviation = fields.at(variable).at("deviation");
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      double& here = largest[i / (states.size() / kSteps)];
+      here = std::max(here, std::abs(states[i] - mean) / deviation);
+    }
+  }
+  int step = 2;  // the first that lies further away than all before it
+  double before = largest[0];
+  while (step < kSteps && largest[static_cast<std::size_t>(step - 1)] < before + 1e-4)
+    before = std::max(before, largest[static_cast<std::size_t>(step++ - 1)]);
+  ASSERT_LT(step, kSteps);
+  const double limit = (before + largest[static_cast<std::size_t>(step - 1)]) / 2;
+  for (const int ranks : {1, 2}) {
+    const Outcome ended =
+        run(ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + checkpoint +
+                       " --output " + (folder() / "ended.nc") + " --overwrite --start 2021-02-02 --steps 40" +
+                       " --stop-outside " + Json(limit).dump());
+    ASSERT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_NE(all_said(ended).find(kLeave + std::to_string(step) + " ("), std::string::npos) << ended.err;
+    EXPECT_EQ(std::ssize(values("ended.nc", "lead_time")), step - 1);
+    EXPECT_FALSE(std::filesystem::exists(folder() / "ended.nc.restart"));
+    char comment[256] = {};
+    const NetcdfReader file(folder() / "ended.nc");
+    ASSERT_EQ(nc_get_att_text(file.id(), NC_GLOBAL, "comment", comment), NC_NOERR);
+    EXPECT_NE(std::string(comment).find("--stop-outside"), std::string::npos) << comment;
+  }
+  const Outcome at_once =
+      run(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + checkpoint + " --output " +
+                 (folder() / "none.nc") + " --start 2021-02-02 --steps 40 --stop-outside 0.01");
+  EXPECT_EQ(at_once.exit_code, 0) << at_once.err;
+  EXPECT_FALSE(std::filesystem::exists(folder() / "none.nc"));
+}
 
 /// What is killed leaves no file of the output's name, and nothing that the next one minds.
 TEST_F(Predict, KilledInTheMiddleLeavesNothingUnderItsName) {

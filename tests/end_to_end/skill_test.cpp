@@ -68,8 +68,8 @@ TEST(Skill, ThreeDimensionalDenoisingOfAHead) {
   const Json& scores = lines.back().at("metrics").at("volume");
   std::printf("CT, slices 75 to 92: PSNR %.2f dB, of the noisy input %.2f dB\n",
               scores.at("psnr").get<double>(), scores.at("input_psnr").get<double>());
-  EXPECT_NEAR(scores.at("input_psnr").get<double>(), 25.87, 0.05);
-  EXPECT_GE(scores.at("psnr").get<double>(), 33.5);
+  EXPECT_NEAR(scores.at("input_psnr").get<double>(), 22.69, 0.05);
+  EXPECT_GE(scores.at("psnr").get<double>(), 30.3);
 }
 
 TEST(Skill, TheDemonstrationBeatsPersistenceClearly) {

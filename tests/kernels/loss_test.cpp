@@ -287,7 +287,8 @@ TEST_P(Loss, MeanOfClassesAndItsFactors) {
   };
   sums[at(ClassSums::kLabelled, 1, 0)] = sums[at(ClassSums::kLabelled, 1, 1)] = 0;
   const std::vector<ClassTerm> terms = {{ClassTerm::Kind::kCrossEntropy, 0.7},
-                                        {ClassTerm::Kind::kDice, 1.5, 0.25}};
+                                        {ClassTerm::Kind::kDice, 1.5, 0.25},
+                                        {ClassTerm::Kind::kDice, 0.9, 0.5, false}};
   const Array weights = array_of(context_, {2}, DType::kFloat64, weight);
   const auto mean_of = [&](const std::vector<double>& values) {
     return values_of(
@@ -302,7 +303,10 @@ TEST_P(Loss, MeanOfClassesAndItsFactors) {
       const double both = sums[at(ClassSums::kPredicted, b, k)] + sums[at(ClassSums::kLabelled, b, k)];
       dice += weight[k] * (both - 2 * sums[at(ClassSums::kIntersection, b, k)]) / (both + 0.25) / 2.5;
     }
-    sum += 0.7 * surprise / labelled + 1.5 * dice;
+    // Without class 0 the mean is that of class 1 alone.
+    const double overlap = 2 * sums[at(ClassSums::kIntersection, b, 1)] + 0.5,
+                 both = sums[at(ClassSums::kPredicted, b, 1)] + sums[at(ClassSums::kLabelled, b, 1)] + 0.5;
+    sum += 0.7 * surprise / labelled + 1.5 * dice + 0.9 * (1 - overlap / both);
   }
   const std::vector<double> mean = mean_of(sums);
   ASSERT_EQ(std::ssize(mean), MeanParts::kKinds);

@@ -138,9 +138,12 @@ TEST(ClassLosses, FollowCentralDifferences) {
   const double scale = 2.5, step = 1e-5;
   std::vector<Json> losses;
   for (const std::string& name : kClassLosses) losses.push_back({{"type", name}});
+  for (const char* name : {"dice", "dice_cross_entropy"})
+    losses.push_back({{"type", name}, {"include_background", false}});
   losses.push_back({{"type", "sum"},
                     {"terms",
                      {{{"type", "cross_entropy"}, {"weight", 0.3}},
+                      {{"type", "dice"}, {"include_background", false}, {"weight", 1.7}},
                       {{"type", "dice"}, {"weight", 2.0}},
                       {{"type", "dice"}, {"smoothing", 0.1}}}}});
   for (Json& options : losses) {
@@ -163,6 +166,51 @@ TEST(ClassLosses, FollowCentralDifferences) {
       EXPECT_LE(relative_difference(many.gradient.at("prediction"), one.gradient.at("prediction")), 1e-13);
     }
   }
+}
+
+/// MONAI's DiceLoss(softmax=True, include_background=False, smooth_nr=s, smooth_dr=s), by loops, and
+/// torch.nn.functional.cross_entropy of all classes beside it.
+TEST(ClassLosses, WithoutBackgroundDiceIsTheMeanOfTheOtherClasses) {
+  const std::size_t samples = 2, points = 12, classes = 4;
+  Case test{{2, 3, 2, 2, 4}, {}, {}};
+  const RandomStream random(3, RandomPurpose::kNoise, "background");
+  for (std::size_t i = 0; i < samples * points * classes; ++i)
+    test.prediction.push_back(2 * random.normal({0}, i));
+  for (std::size_t i = 0; i < samples * points; ++i)
+    test.target.push_back(std::floor(4 * random.uniform({1}, i)));
+  const double smoothing = 0.4;
+  double dice = 0, entropy = 0;
+  for (std::size_t b = 0; b < samples; ++b) {
+    std::vector<double> predicted(classes, 0), labelled(classes, 0), both(classes, 0);
+    double surprise = 0;
+    for (std::size_t i = 0; i < points; ++i) {
+      const double* const logits = test.prediction.data() + (b * points + i) * classes;
+      const auto label = static_cast<std::size_t>(test.target[b * points + i]);
+      double sum = 0;
+      for (std::size_t k = 0; k < classes; ++k) sum += std::exp(logits[k]);
+      for (std::size_t k = 0; k < classes; ++k) predicted[k] += std::exp(logits[k]) / sum;
+      labelled[label] += 1;
+      both[label] += std::exp(logits[label]) / sum;
+      surprise -= std::log(std::exp(logits[label]) / sum);
+    }
+    entropy += surprise / static_cast<double>(points * samples);
+    for (std::size_t k = 1; k < classes; ++k) {
+      const double found = (2 * both[k] + smoothing) / (predicted[k] + labelled[k] + smoothing);
+      dice += (1 - found) / static_cast<double>((classes - 1) * samples);
+    }
+  }
+  const auto loss_of = [&](const Json& options) {
+    return on_mesh(ClassLoss(class_loss_options(configured(options)), 4, {1, 1, 1}), test, 1.0, {}).loss;
+  };
+  Json options = {{"type", "dice"}, {"smoothing", smoothing}, {"include_background", false}};
+  EXPECT_NEAR(loss_of(options), dice, 1e-13);
+  const Json term = options;
+  options["type"] = "dice_cross_entropy";
+  EXPECT_NEAR(loss_of(options), dice + entropy, 1e-13);
+  EXPECT_NEAR(loss_of({{"type", "sum"}, {"terms", {term, {{"type", "cross_entropy"}}}}}), dice + entropy,
+              1e-13);
+  options["include_background"] = true;
+  EXPECT_GT(std::abs(loss_of(options) - dice - entropy), 1e-3);
 }
 
 TEST(ClassLosses, ScoreWhatIsLikeliest) {
@@ -215,6 +263,9 @@ TEST(ClassLosses, OptionsThatDoNotFitAreErrors) {
   };
   EXPECT_NE(weighted({1, 2, 3}).find("loss.class_weights"), std::string::npos);
   EXPECT_NE(weighted({0, 0}).find("above 0"), std::string::npos);
+  const Json background = {{"type", "dice"}, {"class_weights", {1, 0}}, {"include_background", false}};
+  EXPECT_NE(message([&] { ClassLoss(of_classes(background), 2, {1}); }).find("classes 1 and up"),
+            std::string::npos);
 
   // Each type has keys of its own, and a sum terms of one kind.
   const auto refused = [&](const Json& loss) { return message([&] { configured(loss); }); };

@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/inspect_nifti.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/verify.h"
 #include "files/probe.h"
@@ -185,6 +186,7 @@ Inspection inspect_data(const std::string& path) {
       result.text += concat("cannot be read: ", variable.fault, "\n");
     }
   }
+  if (auto* const nifti = dynamic_cast<NiftiFile*>(file.get())) result.text += describe_nifti(*nifti);
   return result;
 }
 

@@ -77,6 +77,9 @@ class DataFile {
   /// The scalar coordinate (CF, section 5.7) that says the level of a field without a dimension of levels, as
   /// in files of one level each; null where the file has none, or several.
   const FileVariable* scalar_level(const FileVariable& variable) const;
+  /// Scalar coordinates that a field names in its `coordinates` and that say neither its time, nor its
+  /// member, nor that of `level`: the height of t2m. With limits of their cell where they have some.
+  std::vector<CoordinateDescription> scalars_of(const FileVariable& variable, const FileVariable* level);
   /// What it says, as coordinates() has levels.
   std::optional<double> level_of(const FileVariable& variable);
   /// The scalar coordinate that says of which member of an ensemble a file is.
@@ -130,6 +133,8 @@ class DataFile {
   /// The middles of the intervals that they stand for, where the file says these (`bounds`), as of monthly
   /// means; else the same. @throws DataError
   std::vector<Time> middles(const std::string& dimension);
+  /// The two ends of each of those intervals; empty where the file does not say them. @throws DataError
+  std::vector<Time> limits(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
   /// The same as the file calls it, "proleptic_gregorian"; "standard" where it does not say. @throws

@@ -1,4 +1,4 @@
-// Points whose places are those of a grid that the file names.
+// Points whose places are those of a grid that the file names, and places that are one for a whole field.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "fields/data_file.h"
+#include "files/coordinate_units.h"
 
 namespace jigsaw::inline fields {
 
@@ -63,6 +64,29 @@ std::optional<ListedPlaces> DataFile::named_places(const FileVariable& variable)
                            variable.name, " ", variable.shape[d]));
   }
   return reduced_places(numbers(*file_->find("lat")), in_row);
+}
+
+std::vector<CoordinateDescription> DataFile::scalars_of(const FileVariable& variable,
+                                                        const FileVariable* level) {
+  static constexpr std::array kOfTime = {"time", "forecast_reference_time", "forecast_period"};
+  const std::optional<CoordinateDescription> member = scalar_member();
+  std::vector<CoordinateDescription> scalars;
+  for (const FileVariable& candidate : file_->variables()) {
+    if (!candidate.numeric() || candidate.shape.rank() != 0 || &candidate == level) continue;
+    if (!names_coordinate(variable, candidate)) continue;
+    const std::string standard_name = candidate.text("standard_name");
+    if (std::ranges::find(kOfTime, standard_name) != kOfTime.end()) continue;
+    if (counts_since(candidate.text("units"))) continue;
+    CoordinateDescription scalar = describe_scalar(candidate);
+    if (member && member->name == scalar.name) continue;
+    const FileVariable* bounds = file_->find_from(candidate, candidate.text("bounds"));
+    if (bounds != nullptr && bounds->numeric() && bounds->shape == Shape({2})) {
+      scalar.bounds_name = without_groups(bounds->name);
+      scalar.bounds = file_->read_all(*bounds);
+    }
+    scalars.push_back(std::move(scalar));
+  }
+  return scalars;
 }
 
 }  // namespace jigsaw::inline fields

@@ -80,6 +80,15 @@ std::vector<Time> DataFile::middles(const std::string& dimension) {
   return times;
 }
 
+std::vector<Time> DataFile::limits(const std::string& dimension) {
+  if (is_given(dimension, 0)) return {};
+  const FileVariable& variable = require_times(dimension);
+  const FileVariable* const bounds = bounds_of(variable);
+  if (bounds == nullptr) return {};
+  return decode_times(file_->read_all(*bounds), variable.text("units"), variable.text("calendar"),
+                      concat(bounds->name, " of ", file_->path()));
+}
+
 Calendar DataFile::calendar(const std::string& dimension) const {
   if (is_given(dimension, 0)) return Calendar::kStandard;
   const FileVariable& variable = require_times(dimension);

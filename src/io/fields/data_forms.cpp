@@ -62,14 +62,56 @@ FormPtr<DatePeriod> period_form() {
       {"a pair of dates such as [\"2019-03-01\", \"2019-03-24\"]", schema, read, write});
 }
 
+constexpr const char *kCase = "case", *kFolds = "file", *kFold = "fold";
+
+std::vector<std::string> read_cases(const Json& json, const Place& at) {
+  const auto is_name = [](const Json& name) {
+    return name.is_string() && !name.get_ref<const std::string&>().empty();
+  };
+  if (is_name(json)) return {json.get<std::string>()};
+  if (!json.is_array() || json.empty() || !std::all_of(json.begin(), json.end(), is_name))
+    at.wrong("a list of names of cases, or of patterns with *, such as [\"case_000\"]", json);
+  return json.get<std::vector<std::string>>();
+}
+
+/// What says which cases; whether the key is one of these.
+bool read_choice(const std::string& key, const Json& value, const Place& at, SliceRanges& ranges) {
+  if (key == kCase) {
+    ranges.cases = read_cases(value, at);
+  } else if (key == kFolds) {
+    if (!value.is_string() || value.get_ref<const std::string&>().empty())
+      at.wrong("the name of a file with folds of cases, such as \"splits_final.json\"", value);
+    ranges.folds = value.get<std::string>();
+  } else if (key == kFold) {
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
+      at.wrong("the number of a fold, from 0 on", value);
+    ranges.fold = value.get<std::int64_t>();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void check_choice(const Json& json, const SliceRanges& ranges, const Place& at) {
+  if (json.contains(kCase) && json.contains(kFolds))
+    at.error("has case and file; each of them says which images are taken");
+  if (json.contains(kFold) && !json.contains(kFolds))
+    at.error("has fold and no file of folds, such as {\"file\": \"splits_final.json\", \"fold\": 0}");
+  if (ranges.of.contains(ImageDim::kSample) && (json.contains(kCase) || json.contains(kFolds)))
+    at.error("chooses images by sample and by case; leave one of them out");
+}
+
 SliceRanges read_slices(const Json& json, const Place& at) {
   SliceRanges ranges;
   for (const auto& [key, range] : json.items()) {
     const Place here = at.key(key);
+    if (read_choice(key, range, here, ranges)) continue;
     const auto* const known = std::find_if(kImageDims.begin(), kImageDims.end(),
                                            [&text = key](ImageDim dim) { return text == name(dim); });
     if (known == kImageDims.end() || *known == ImageDim::kChannel) {
-      here.error("names no dimension; slices are taken of \"sample\", \"depth\", \"height\" or \"width\"");
+      here.error(
+          "names no dimension; slices are taken of \"sample\", \"depth\", \"height\" or \"width\", and "
+          "images by \"case\", or \"file\" and \"fold\"");
     }
     const bool pair = range.is_array() && range.size() == 2 && range[0].is_number_integer() &&
                       range[1].is_number_integer() && range[0].get<std::int64_t>() >= 0;
@@ -77,12 +119,18 @@ SliceRanges read_slices(const Json& json, const Place& at) {
     if (range[1] < range[0]) here.error("must not end before it begins");
     ranges.of[*known] = {range[0].get<std::int64_t>(), range[1].get<std::int64_t>()};
   }
+  check_choice(json, ranges, at);
   return ranges;
 }
 
 Json write_slices(const SliceRanges& ranges) {
   Json json = Json::object();
   for (const auto& [dim, range] : ranges.of) json[name(dim)] = {range.first, range.second};
+  if (!ranges.cases.empty()) json[kCase] = ranges.cases;
+  if (!ranges.folds.empty()) {
+    json[kFolds] = ranges.folds;
+    json[kFold] = ranges.fold;
+  }
   return json;
 }
 
@@ -213,12 +261,17 @@ FormPtr<DataPart> part_form() {
     if (json.empty())
       at.error(
           "is empty; give it two dates as [\"2019-03-01\", \"2019-03-24\"], or of images slices as "
-          "{\"depth\": [0, 74]}");
+          "{\"depth\": [0, 74]} or cases as {\"case\": [\"case_000\"]}");
     return read_slices(json, at);
   };
   const auto write = [](const DataPart& part) { return write_slices(std::get<SliceRanges>(part)); };
+  const Json names = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}};
   const Json schema = {
       {"type", "object"},
+      {"properties",
+       {{kCase, {{"anyOf", {{{"type", "string"}}, names}}}},
+        {kFolds, {{"type", "string"}}},
+        {kFold, {{"type", "integer"}, {"minimum", 0}}}}},
       {"additionalProperties",
        {{"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}}}};
   return shorthand<DataPart, DatePeriod>(

@@ -263,7 +263,10 @@ void declare_windows(Keys<DataOptions>& keys) {
       .doc(
           "The training period, or a list of periods. A window belongs to a period when its time 0 and all "
           "its targets lie in it; earlier inputs may precede. Both end dates count whole days. Of images: "
-          "indices along dimensions, both ends included, or a list of such.")
+          "indices along dimensions, both ends included, or a list of such; and which images by \"sample\", "
+          "their numbers, or by their files: {\"case\": [\"case_000\", \"case_01*\"]}, names or patterns, "
+          "or {\"file\": \"splits_final.json\", \"fold\": 0}, a list of {\"train\": […], \"val\": […]} "
+          "as nnU-Net has it, relative to the configuration's folder. See docs/images.md.")
       .required()
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
@@ -299,6 +302,21 @@ void declare_images(Keys<DataOptions>& keys) {
           "Extents of the crops that images are trained on, [depth, height, width] or [height, width], each "
           "from a random place of a training part; [] to train on whole parts. Validation covers its parts "
           "with tiles of this size.");
+  keys.add("pad", &DataOptions::pad)
+      .counts_where(of_images() && here("crop").is_given())
+      .doc(
+          "Whether images and parts may be smaller than data.crop: they lie in its middle, beyond them "
+          "inputs "
+          "are 0, the mean, and targets do not count, as where `predict` meets a small image. Else they are "
+          "refused.");
+  keys.add("alignment", &DataOptions::alignment)
+      .counts_where(of_images())
+      .changeable()
+      .at_least(0)
+      .doc(
+          "So far apart the corners of an image may lie in the world from those of the first variable's "
+          "image of the same case, of the shortest edge of a voxel, where both files say where they lie "
+          "(NIfTI's sform or qform, an attribute affine). null: they are not compared.");
   keys.add("spacing", &DataOptions::spacing)
       .counts_where(of_images())
       .above(0)
@@ -467,8 +485,9 @@ void declare(Keys<VariableOptions>& keys) {
   keys.add("files", &VariableOptions::files)
       .changeable()
       .doc(
-          "The files that hold this variable, as data.files names them; [] for those of data.files. In the "
-          "order of their names those of images hold the same images.");
+          "The files that hold this variable, as data.files names them; [] for those of data.files. Those of "
+          "images hold the same images: files of one name (what * stands for) are of one case, and where no "
+          "name is alike the order of their names counts.");
   keys.add("times", &VariableOptions::times)
       .doc(
           "Of data.forcing_variables: what holds between the times of this one; null: as data.forcing_times "

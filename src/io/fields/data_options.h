@@ -66,13 +66,20 @@ constexpr bool is_spatial(ImageDim dim) {
   return dim == ImageDim::kDepth || dim == ImageDim::kHeight || dim == ImageDim::kWidth;
 }
 
-/// Indices of an image's dimensions, first to last, both included; dimensions not named are whole.
+/// Indices of an image's dimensions, first to last, both included; dimensions not named are whole. And of
+/// which images, in place of a range of samples.
 struct SliceRanges {
   std::map<ImageDim, std::pair<std::int64_t, std::int64_t>> of;
+  std::vector<std::string> cases = {};  ///< their names, or patterns with *; empty: all
+  /// A JSON file that says the cases, a list of folds as nnU-Net's splits_final.json; "": none.
+  std::string folds = "";
+  std::int64_t fold = 0;  ///< number of it
+  /// Which list of the fold; "": "train" in data.train, "val" in data.valid. Not of the configuration.
+  std::string list = "";
 
   bool operator==(const SliceRanges&) const = default;
 };
-/// {"depth": [0, 74]}.
+/// {"depth": [0, 74]}, {"case": ["a", "b"]}.
 std::string to_text(const SliceRanges& ranges);
 
 /// Which file a field is taken from at a time that several have.
@@ -132,7 +139,9 @@ struct DataOptions {
   std::vector<VariableOptions> targets;
   std::vector<ImageDim> dims, flips;
   std::vector<std::int64_t> crop;
-  std::vector<double> spacing;  ///< in mm, to which all images are brought; empty: their own
+  bool pad = false;                       ///< whether parts may be smaller than the crop
+  std::optional<double> alignment = 0.1;  ///< ImagePairing::alignment
+  std::vector<double> spacing;            ///< in mm, to which all images are brought; empty: their own
   std::optional<double> noise_sigma;
   std::int64_t classes = 0;
   std::optional<std::int64_t> ignore_index;

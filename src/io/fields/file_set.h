@@ -29,7 +29,7 @@ namespace jigsaw::inline fields {
 
 /// What the files hold of one variable.
 struct VariableSummary {
-  std::string name, units, long_name;
+  std::string name, units, long_name, standard_name;
   std::vector<double> levels;               ///< ascending; empty for a variable without levels
   std::vector<Time> times;                  ///< ascending; empty for a variable without time
   Calendar calendar = Calendar::kStandard;  ///< of times
@@ -67,6 +67,8 @@ struct FieldDescription {
   /// channels those that were selected.
   std::optional<CoordinateDescription> level;
   std::int64_t level_position = 0;  ///< of the field's among them
+  /// Other coordinates that its variable names and that have one value each, as the height of t2m.
+  std::vector<CoordinateDescription> scalars;
 };
 
 /// What the file of a field says of the points of a projected grid, for files that are written.
@@ -176,6 +178,21 @@ class FileSet {
   std::vector<Time> times_of_cycle(const Field& field) const;
   /// The file of a selected field, "a.nc" or "a.nc and 3 more files".
   std::string where(const Field& field) const;
+  /// The file that has a selected field at a time; "" where the time is none of those of the files.
+  const std::string& path_at(const Field& field, Time time) const;
+  /// Times that stand more than once in the files of a selected field, and must be equal there; ascending.
+  std::vector<Time> repeated_times(const Field& field) const;
+  /// A file that goes on with other times of the day (or of the step) than the file before it.
+  struct OtherPhase {
+    std::string path;
+    Time before = 0, time = 0;  ///< the last time of the file before, the first of this one
+  };
+  /// The first such file of a selected field whose states are a day apart at most; nothing where all times
+  /// are whole steps apart.
+  std::optional<OtherPhase> other_phase(const Field& field) const;
+  /// From where to where the states of a selected field hold, from their times, where the files say that by
+  /// bounds and it is the same for all (of months: where they say any); nothing elsewhere. @throws DataError
+  std::optional<Period> time_limits(const Field& field);
   /// What holds between the times of the files of a selected field.
   Between between(const Field& field) const { return series(field).between; }
   /// That of times(): calendar(), or another one of Between::kCycle.

@@ -109,6 +109,10 @@ FieldDescription FileSet::describe(const Field& field) {
       level.values.push_back(*other.level);
     }
   }
+  if (!source.absent) {
+    const FileVariable* const level = field.level ? file.scalar_level(*part.variable) : nullptr;
+    result.scalars = file.scalars_of(*part.variable, level);
+  }
   return result;
 }
 

@@ -217,10 +217,18 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   std::tie(affine, place_code) = places(fields);
   for (auto& row : affine)
     for (double& step : row) step *= unit;
+  qform.code = std::max<int>(0, fields.at<std::int16_t>(kQformCode));
+  qform.third = fields.real(kPixDim) < 0 ? -1 : 1;
+  for (std::size_t a = 0; a < 3; ++a) {
+    qform.quaternion[a] = fields.real(kQuaternion, a);
+    qform.origin[a] = fields.real(kOffset, a) * unit;
+  }
   // The sform has its own steps, and where those of pixdim are others it says where points lie.
   for (std::size_t a = 0; a < 3 && fields.at<std::int16_t>(kSformCode) > 0; ++a) {
     const double step = std::hypot(affine[0][a], affine[1][a], affine[2][a]);
-    if (step > 0 && std::abs(step - spacing[a]) > kSameStep * step) spacing[a] = step;
+    if (!(step > 0 && std::abs(step - spacing[a]) > kSameStep * step)) continue;
+    spacing[a] = step;
+    qform.code = 0;
   }
   description.assign(bytes.data() + kDescription, kDescriptionBytes);
   description = description.substr(0, description.find('\0'));

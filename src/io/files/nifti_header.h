@@ -39,6 +39,15 @@ struct NiftiHeader {
   /// What these places refer to, as sform_code or qform_code has it (1: the scanner, 2: another image, 3, 4:
   /// an atlas); 0 where the file says nothing and `affine` is its spacing alone.
   int place_code = 0;
+  /// A rotation beside the sform, as nifti1.h has it, of which the latter is no copy: code (0: there is
+  /// none), the quaternion's b, c, d, the place of point (0, 0, 0) in mm, and the sign of the third axis.
+  /// None where pixdim, by which it steps, is not `spacing`.
+  struct Qform {
+    int code = 0;
+    std::array<double, 3> quaternion = {}, origin = {};
+    double third = 1;
+  };
+  Qform qform;
   bool units_known = true;  ///< false: of a file that says none millimetres are taken
   std::string description;
 };

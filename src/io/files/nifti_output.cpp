@@ -109,6 +109,7 @@ void NiftiOutput::place(const OutputImage& image, const NiftiHeader* like) {
     affine_ = like->affine;
     spacing_ = like->spacing;
     code_ = like->place_code;
+    qform_ = like->qform;
     units_known_ = like->units_known;
   } else if (const auto given = image.numbers.find("affine");
              given != image.numbers.end() && given->second.size() == 12) {
@@ -142,13 +143,18 @@ std::string NiftiOutput::header(const OutputImage& image, const std::string& des
   put(48, static_cast<std::int16_t>(shape_[0]));
   put(70, code_of(image.type));
   put(72, static_cast<std::int16_t>(8 * size_of(image.type)));
-  real(76, 1);
+  real(76, qform_.third);
   for (std::size_t a = 0; a < 3; ++a) real(80 + 4 * a, spacing_[a]);
   for (std::size_t a = 3; a < 7; ++a) real(80 + 4 * a, 1);
   real(108, static_cast<double>(NiftiHeader::kBytes));
   real(112, 1);
   bytes[123] = units_known_ ? 2 : 0;  // millimetres, or unknown
   description.copy(bytes.data() + 148, 79);
+  put(252, static_cast<std::int16_t>(qform_.code));
+  for (std::size_t a = 0; a < 3; ++a) {
+    real(256 + 4 * a, qform_.quaternion[a]);
+    real(268 + 4 * a, qform_.origin[a]);
+  }
   put(254, static_cast<std::int16_t>(code_));
   for (std::size_t row = 0; row < 3; ++row) {
     for (std::size_t column = 0; column < 4; ++column)

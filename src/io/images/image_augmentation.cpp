@@ -112,6 +112,7 @@ void ImageData::move_to_foreground(const Region& region, const RandomPosition& p
   for (int d = 0; d < box.begin.rank(); ++d) {
     const std::int64_t at = rest / strides[d];
     rest %= strides[d];
+    if (box.extent[d] >= region.box.extent[d]) continue;
     const std::int64_t least = std::max(region.box.begin[d], at + 1 - box.extent[d]),
                        most = std::min(region.box.end(d) - box.extent[d], at);
     box.begin[d] =

@@ -13,23 +13,12 @@
 #include "comm/agreement.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
+#include "images/case_choice.h"
 #include "images/image_reader.h"
 #include "samples/moments.h"
 #include "samples/shared_work.h"
 
 namespace jigsaw::inline images {
-
-namespace {
-
-/// What is read at a time for statistics: of a volume one slice, of an image, whose rows would be many small
-/// reads, all.
-Shape slice_of(const Shape& extents) {
-  Shape slice = extents;
-  if (extents.rank() > 2) slice[0] = 1;
-  return slice;
-}
-
-}  // namespace
 
 ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
                      const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use)
@@ -52,6 +41,10 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       all.insert(all.end(), own.begin(), own.end());
     }
   }
+  if (use.train)
+    options_.train = with_cases_of_folds(options_.train, "train", "data.train", folder, communicator);
+  if (use.valid)
+    options_.valid = with_cases_of_folds(options_.valid, "val", use.valid_name, folder, communicator);
   const FileOpener open_file =
       share_files(all, Dimensions::kByNumber, options.external(), use.pass.cache, communicator);
   together(communicator, [&] {
@@ -62,6 +55,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
     choose_crop(use.train);
     if (use.train) make_tiles(overlap);
     slices_of_all_ = slices_of(train_);
+    training_slices_ = std::ssize(slices_of_all_);
     for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
   });
   const StatisticsPass& pass = use.pass;
@@ -93,7 +87,8 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
 void ImageData::open(const FileOpener& open_file, const DataUse& use) {
   std::vector<std::string> labels;
   if (options_.classes > 0) labels.push_back(options_.targets.front().name);
-  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, options_.spacing, labels);
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, options_.spacing, labels,
+                                        ImagePairing{options_.files, options_.alignment});
   make_channels(use);
   files_->end_selection();
 }
@@ -153,110 +148,6 @@ void ImageData::check_shape() const {
   }
 }
 
-std::vector<ImageData::Region> ImageData::regions(const std::vector<DataPart>& parts,
-                                                  const std::string& key) const {
-  const std::vector<ImageDim> space = options_.space();
-  std::vector<Region> result;
-  for (const DataPart& part : parts) {
-    const auto& ranges = std::get<SliceRanges>(part);
-    const auto refuse = [&](ImageDim dim, std::int64_t extent, const std::string& of) {
-      const auto& [first, last] = ranges.of.at(dim);
-      throw ConfigError(concat(key, " takes ", name(dim), " ", first, " to ", last, ", but ", of, " ", extent,
-                               "; the last can be at most ", extent - 1));
-    };
-    std::int64_t first_image = 0, last_image = files_->count() - 1;
-    if (const auto samples = ranges.of.find(ImageDim::kSample); samples != ranges.of.end()) {
-      std::tie(first_image, last_image) = samples->second;
-      if (last_image >= files_->count())
-        refuse(ImageDim::kSample, files_->count(), "the images of all files are");
-    }
-    for (std::int64_t image = first_image; image <= last_image; ++image) {
-      const Shape& extents = files_->extents(image);
-      Region region{image, Box::whole(extents), 0};
-      for (int d = 0; d < extents.rank(); ++d) {
-        const auto range = ranges.of.find(space[static_cast<std::size_t>(d)]);
-        if (range == ranges.of.end()) continue;
-        if (range->second.second >= extents[d])
-          refuse(range->first, extents[d], files_->path(image) + " has");
-        region.box.begin[d] = range->second.first;
-        region.box.extent[d] = range->second.second - range->second.first + 1;
-      }
-      require_memory(slice_of(region.box.extent), "a slice of an image", files_->path(image));
-      result.push_back(region);
-    }
-  }
-  return result;
-}
-
-/// The extents of the parts of data.train, which are those of the model where data.crop does not say them.
-/// The files may be others than those of training: where they have fewer images than a part names, all count.
-Shape ImageData::window_of_parts() const {
-  const std::vector<ImageDim> space = options_.space();
-  std::optional<Shape> window;
-  for (const DataPart& part : options_.train) {
-    const auto& ranges = std::get<SliceRanges>(part);
-    std::int64_t first = 0, last = files_->count() - 1;
-    const auto samples = ranges.of.find(ImageDim::kSample);
-    if (samples != ranges.of.end() && samples->second.second <= last) std::tie(first, last) = samples->second;
-    for (std::int64_t image = first; image <= last; ++image) {
-      Shape extents = files_->extents(image);
-      for (int d = 0; d < extents.rank(); ++d) {
-        const auto range = ranges.of.find(space[static_cast<std::size_t>(d)]);
-        if (range != ranges.of.end()) extents[d] = range->second.second - range->second.first + 1;
-      }
-      if (!window) window = extents;
-      if (*window == extents) continue;
-      throw ConfigError(concat("data.crop must be given, for images differ in extents: ", *window, " and ",
-                               extents, " in ", files_->path(image)));
-    }
-  }
-  require(window.has_value(), "data.train names no part");
-  return *window;
-}
-
-void ImageData::choose_crop(bool of_training) {
-  const std::vector<ImageDim> space = options_.space();
-  crop_ = !options_.crop.empty() ? Shape(options_.crop)
-          : of_training          ? train_.front().box.extent
-                                 : window_of_parts();
-  std::int64_t crops = 0;
-  for (Region& region : train_) {
-    const Shape& extent = region.box.extent;
-    if (options_.crop.empty() && !(extent == crop_)) {
-      throw ConfigError(concat("data.crop must be given, for the parts of data.train differ in extents: ",
-                               crop_, " and ", extent));
-    }
-    for (int d = 0; d < crop_.rank(); ++d) {
-      if (crop_[d] > extent[d]) {
-        throw ConfigError(concat("data.crop ", crop_, " is larger than a part of data.train, ", extent,
-                                 " in ", files_->path(region.image), "; its ",
-                                 name(space[static_cast<std::size_t>(d)]), " can be at most ", extent[d]));
-      }
-    }
-    const double volumes = static_cast<double>(extent.count()) / static_cast<double>(crop_.count());
-    crops += std::max<std::int64_t>(1, std::llround(volumes));
-    region.crops_until = crops;
-  }
-  require_memory(crop_, "a crop of an image", files_->path(0));
-  grid_ = make_plain_grid(crop_);
-  for (std::size_t d = 0; d < space.size(); ++d) grid_.axes[d].name = name(space[d]);
-}
-
-void ImageData::make_tiles(const std::vector<std::int64_t>& overlap) {
-  for (const Region& region : valid_) {
-    const Shape& extents = files_->extents(region.image);
-    for (int d = 0; d < crop_.rank(); ++d) {
-      if (crop_[d] <= extents[d]) continue;
-      throw ConfigError(concat("data.crop ", crop_, " is larger than the image ", extents,
-                               " of data.valid in ", files_->path(region.image)));
-    }
-    for (ImageTile& tile : tile_region(extents, region.box, crop_, overlap)) {
-      tile.image = region.image;
-      tiles_.push_back(tile);
-    }
-  }
-}
-
 std::int64_t ImageData::count(Split split) const {
   if (split == Split::kValid) return std::ssize(tiles_);
   return train_.empty() ? 0 : train_.back().crops_until;
@@ -270,6 +161,8 @@ std::vector<std::int64_t> ImageData::identity() const {
       numbers.insert(numbers.end(), shape.begin(), shape.end());
     }
   }
+  const std::vector<std::int64_t> pairs = files_->unordered_pairs();
+  numbers.insert(numbers.end(), pairs.begin(), pairs.end());
   return numbers;
 }
 
@@ -278,7 +171,10 @@ ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosi
   std::vector<bool> mirrored(static_cast<std::size_t>(space), false);
   if (split == Split::kValid) {
     const ImageTile& tile = tiles_.at(static_cast<std::size_t>(number));
-    return {tile.image, tile.box, tile.scored, mirrored, {0, static_cast<std::uint64_t>(tile.image), 0}};
+    ImageSample sample{
+        tile.image, tile.box, tile.scored, mirrored, {0, static_cast<std::uint64_t>(tile.image), 0}};
+    sample.part = Box::whole(files_->extents(tile.image));
+    return sample;
   }
   const auto region = std::find_if(train_.begin(), train_.end(),
                                    [&](const Region& candidate) { return number < candidate.crops_until; });
@@ -287,8 +183,10 @@ ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosi
   const std::vector<ImageDim> dims = options_.space();
   for (int d = 0; d < space; ++d) {
     const auto axis = static_cast<std::uint64_t>(d);
-    const auto places = static_cast<std::uint64_t>(region->box.extent[d] - crop_[d] + 1);
+    const std::int64_t more = region->box.extent[d] - crop_[d];
+    const auto places = static_cast<std::uint64_t>(std::max<std::int64_t>(more, 0) + 1);
     box.begin[d] += static_cast<std::int64_t>(std::uint64_t{places_.bits(position, axis)} * places >> 32);
+    if (more < 0) box.begin[d] -= -more / 2;  // with data.pad, in the middle, as window_begins() has it
     const bool may = std::find(options_.flips.begin(), options_.flips.end(),
                                dims[static_cast<std::size_t>(d)]) != options_.flips.end();
     mirrored[static_cast<std::size_t>(d)] = may && mirrors_.uniform(position, axis) < 0.5;
@@ -317,20 +215,6 @@ Result ImageData::over_slices(const Field& field, const std::vector<Region>& reg
     return of(std::span<const double>(values));
   };
   return share_work(std::ssize(slices), communicator, of_slice, nothing, merge, did);
-}
-
-std::vector<ImageData::Slice> ImageData::slices_of(const std::vector<Region>& regions) {
-  std::vector<Slice> slices;
-  for (const Region& region : regions) {
-    const std::int64_t thickness = slice_of(region.box.extent)[0];
-    for (std::int64_t i = 0; i < region.box.extent[0]; i += thickness) {
-      Box box = region.box;
-      box.begin[0] += i;
-      box.extent[0] = thickness;
-      slices.push_back({region.image, box});
-    }
-  }
-  return slices;
 }
 
 std::vector<Channel> ImageData::normalised() const {
@@ -369,6 +253,8 @@ Json ImageData::decides_statistics() const {
   Json decides = {{"fields", fields}, {"parts", parts}, {"dims", dims}};
   if (!own.empty()) decides["own_files"] = own;
   if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
+  if (const std::vector<std::int64_t> pairs = files_->unordered_pairs(); !pairs.empty())
+    decides["pairs"] = pairs;
   return decides;
 }
 
@@ -416,13 +302,15 @@ double ImageData::checked_label(double value, const Channel& channel, std::int64
                          options_.ignore_index ? "" : ", and others only as data.ignore_index"));
 }
 
-void ImageData::check_labels(std::int64_t slice) const {
+void ImageData::check_labels(std::int64_t slice, std::vector<double>& seen) const {
   const auto& [image, box] = slices_of_all_.at(static_cast<std::size_t>(slice));
   const Channel& channel = channels_.targets.front();
   std::vector<double> labels(static_cast<std::size_t>(box.extent.count()));
   files_->read(channel.field, image, box, labels);
   for (const double label : labels) {
-    if (!std::isnan(label)) checked_label(label, channel, image);
+    if (std::isnan(label)) continue;
+    const double known = checked_label(label, channel, image);
+    if (slice < training_slices_ && !std::isnan(known)) seen.at(static_cast<std::size_t>(known)) = 1;
   }
 }
 
@@ -445,18 +333,6 @@ void ImageData::check_statistics(bool of_targets) const {
   for (const Channel& channel : channels_.inputs) check(channel, true);
   if (options_.classes > 0) return;
   for (const Channel& channel : channels_.targets) check(channel, of_targets);
-}
-
-std::int64_t ImageData::shared_points() const {
-  std::int64_t points = 0;
-  for (const Region& train : train_) {
-    for (const Region& valid : valid_) {
-      if (train.image != valid.image) continue;
-      const Box common = intersect(train.box, valid.box);
-      if (!common.empty()) points += common.extent.count();
-    }
-  }
-  return points;
 }
 
 namespace {
@@ -498,27 +374,12 @@ struct Histogram {
 }  // namespace
 
 std::vector<std::pair<double, double>> ImageData::target_ranges(Communicator& communicator) const {
-  std::vector<Region> all = train_;
-  all.insert(all.end(), valid_.begin(), valid_.end());
   std::vector<std::pair<double, double>> result;
   for (const Channel& channel : channels_.targets) {
-    const Ends ends = over_slices(channel.field, all, communicator, ends_of, Ends{}, widen);
+    const Ends ends = over_slices(channel.field, valid_, communicator, ends_of, Ends{}, widen);
     result.emplace_back(ends.least, ends.most);
   }
   return result;
-}
-
-std::vector<ImageRegion> ImageData::validation_parts() const {
-  std::vector<ImageRegion> parts;
-  for (const Region& region : valid_) parts.push_back({region.image, region.box});
-  return parts;
-}
-
-std::vector<ImageRegion> ImageData::whole_images() const {
-  std::vector<ImageRegion> images;
-  for (std::int64_t image = 0; image < files_->count(); ++image)
-    images.push_back({image, Box::whole(files_->extents(image))});
-  return images;
 }
 
 InputScale ImageData::own_scale(const Field& field, const Region& image, Communicator& communicator) const {

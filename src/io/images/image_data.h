@@ -3,6 +3,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -34,7 +36,7 @@ struct ImageSample {
   RandomPosition noise_position;  ///< noise is that of the image's own points there
   // What data.augment changes of training samples.
   std::shared_ptr<const Warp> warp;  ///< where points lie, mirrored ones too; null: those of the box
-  Box part;                          ///< of the image: what lies beyond is not seen
+  Box part;                          ///< of the image: what lies beyond is not seen, and does not count
   double gamma = 1;                  ///< exponent of gamma_of()
   double noise = 0;                  ///< deviation of the noise of inputs, in deviations of the variable
   double blur = 0;                   ///< deviation of the Gaussian that blurs inputs, in points
@@ -88,11 +90,15 @@ class ImageData : public SampleSource {
   double checked_label(double value, const Channel& channel, std::int64_t image) const;
   /// Slices of the training and validation parts, as many calls of check_labels() look at all of them.
   std::int64_t slices() const { return std::ssize(slices_of_all_); }
-  /// Reads the labels of a slice. @throws DataError  when one is none. From any thread.
-  void check_labels(std::int64_t slice) const;
+  /// Reads the labels of a slice. @param seen  by class: gets 1 for those that it has, of a training part.
+  /// @throws DataError  when one is none. From any thread.
+  void check_labels(std::int64_t slice, std::vector<double>& seen) const;
   /// Points of images that are both in a training and in a validation part.
   std::int64_t shared_points() const;
-  /// The lowest and the highest value of each target in all training and validation parts. Collective.
+  /// The first volume, by its case and file, of which some slices are images of training and others of
+  /// validation.
+  std::optional<std::string> cut_volume() const;
+  /// The lowest and the highest value of each target in all validation parts. Collective.
   std::vector<std::pair<double, double>> target_ranges(Communicator& communicator) const;
   /// The validation parts, and all images whole.
   std::vector<ImageRegion> validation_parts() const;
@@ -119,6 +125,7 @@ class ImageData : public SampleSource {
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   Shape window_of_parts() const;
   void choose_crop(bool of_training);
+  void check_crop() const;
   void make_tiles(const std::vector<std::int64_t>& overlap);
   void find_scales(Communicator& communicator);
   InputScale own_scale(const Field& field, const Region& image, Communicator& communicator) const;
@@ -149,7 +156,8 @@ class ImageData : public SampleSource {
   /// Of variables that stand in files of their own, by their patterns.
   std::map<std::vector<std::string>, std::vector<std::string>> own_paths_;
   std::vector<Region> train_, valid_;
-  std::vector<Slice> slices_of_all_;
+  std::vector<Slice> slices_of_all_;  ///< those of training first
+  std::int64_t training_slices_ = 0;
   std::vector<ImageTile> tiles_;
   RandomStream places_, mirrors_, train_noise_, valid_noise_, draws_, displacements_, added_noise_;
 };

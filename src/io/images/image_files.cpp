@@ -13,31 +13,18 @@
 #include "files/glob.h"
 #include "files/nifti_file.h"
 #include "images/augmentation.h"
+#include "images/case_names.h"
+#include "images/dim_positions.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline images {
 
 namespace {
 
-/// Position of a dim, or -1.
-int position(const std::vector<ImageDim>& dims, ImageDim dim) {
-  const auto found = std::find(dims.begin(), dims.end(), dim);
-  return found == dims.end() ? -1 : static_cast<int>(found - dims.begin());
-}
-
 std::vector<std::string> names(const std::vector<ImageDim>& dims) {
   std::vector<std::string> result;
   std::transform(dims.begin(), dims.end(), std::back_inserter(result),
                  [](ImageDim dim) { return name(dim); });
-  return result;
-}
-
-/// Positions of the spatial dims in the order of fields.
-std::vector<int> spatial_positions(const std::vector<ImageDim>& dims) {
-  std::vector<int> result;
-  for (const ImageDim dim : {ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth}) {
-    if (const int at = position(dims, dim); at >= 0) result.push_back(at);
-  }
   return result;
 }
 
@@ -51,8 +38,13 @@ bool in_order_of_nifti(const std::vector<ImageDim>& dims) {
 }  // namespace
 
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
-                       FileOpener open_file, std::vector<double> spacing, std::vector<std::string> labels)
-    : dims_(dims), opener_(std::move(open_file)), spacing_(std::move(spacing)), labels_(std::move(labels)) {
+                       FileOpener open_file, std::vector<double> spacing, std::vector<std::string> labels,
+                       ImagePairing pairing)
+    : dims_(dims),
+      opener_(std::move(open_file)),
+      spacing_(std::move(spacing)),
+      labels_(std::move(labels)),
+      pairing_(std::move(pairing)) {
   for (const std::string& path : paths) open(path);
   common_ = static_cast<int>(files_.size());
 }
@@ -89,6 +81,10 @@ const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,
   }
   place.images = images_of(place);
   check_units(place);
+  std::vector<std::string> files;
+  for (int f = place.first; f < place.last; ++f) files.push_back(files_[static_cast<std::size_t>(f)]->path());
+  place.cases = case_names(files, paths.empty() ? pairing_.patterns : variable.files);
+  pair_with_first(variable.name, place);
   return variables_[variable.name] = std::move(place);
 }
 
@@ -109,7 +105,7 @@ VariableFile& ImageFiles::use(int file) {
 }
 
 const std::string& ImageFiles::path(std::int64_t image) const {
-  return files_[static_cast<std::size_t>(images_[static_cast<std::size_t>(image)].file)]->path();
+  return path_of(images_[static_cast<std::size_t>(image)]);
 }
 
 const FileVariable& ImageFiles::find(int file, const std::string& data_set, const std::string& group) const {
@@ -172,29 +168,40 @@ std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable
 
 namespace {
 
-/// The numbers of an attribute that go with the spatial dims, in the order of fields; none unless there is
-/// one, above 0, for each.
-std::vector<double> of_space(const FileVariable& variable, const char* attribute,
-                             const std::vector<ImageDim>& dims, double factor) {
+/// The numbers of an attribute that go with `wanted` of the dims, in that order; none unless there is one,
+/// above 0, for each spatial dim, or of slices of a volume, which are samples, for that of samples, too.
+std::vector<double> along_dims(const FileVariable& variable, const char* attribute,
+                               const std::vector<ImageDim>& dims, const std::vector<int>& wanted,
+                               double factor) {
   const auto found = variable.numbers.find(attribute);
-  std::vector<int> space = spatial_positions(dims);
-  if (found == variable.numbers.end() || found->second.size() != space.size()) return {};
-  std::vector<int> stored = space;
+  if (found == variable.numbers.end()) return {};
+  std::vector<int> stored = spatial_positions(dims);
+  const int sample = dim_position(dims, ImageDim::kSample);
+  if (sample >= 0 && found->second.size() == stored.size() + 1) stored.push_back(sample);
+  if (found->second.size() != stored.size()) return {};
   std::sort(stored.begin(), stored.end());
   std::vector<double> result;
-  for (const int at : space) {
-    const auto place = static_cast<std::size_t>(std::find(stored.begin(), stored.end(), at) - stored.begin());
-    result.push_back(found->second[place] * factor);
+  for (const int at : wanted) {
+    const auto place = std::find(stored.begin(), stored.end(), at);
+    if (place == stored.end()) return {};
+    result.push_back(found->second[static_cast<std::size_t>(place - stored.begin())] * factor);
     if (!(result.back() > 0) || !std::isfinite(result.back())) return {};
   }
   return result;
 }
 
+/// In mm along `wanted` of the dims; empty where the file does not say it.
+std::vector<double> distances(const FileVariable& variable, const std::vector<ImageDim>& dims,
+                              const std::vector<int>& wanted) {
+  constexpr double kMillimetresPerMicrometre = 1e-3;
+  const std::vector<double> spacing = along_dims(variable, "spacing", dims, wanted, 1);
+  return spacing.empty() ? along_dims(variable, "element_size_um", dims, wanted, kMillimetresPerMicrometre)
+                         : spacing;
+}
+
 /// Of points in mm along depth, height, width; empty where the file does not say it.
 std::vector<double> spacing_of(const FileVariable& variable, const std::vector<ImageDim>& dims) {
-  constexpr double kMillimetresPerMicrometre = 1e-3;
-  const std::vector<double> spacing = of_space(variable, "spacing", dims, 1);
-  return spacing.empty() ? of_space(variable, "element_size_um", dims, kMillimetresPerMicrometre) : spacing;
+  return distances(variable, dims, spatial_positions(dims));
 }
 
 }  // namespace
@@ -224,7 +231,7 @@ std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) c
       const std::vector<ImageDim> dims = dims_of(f, found);
       Shape extents;
       for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
-      const int sample = position(dims, ImageDim::kSample);
+      const int sample = dim_position(dims, ImageDim::kSample);
       const std::int64_t samples = sample < 0 ? 1 : found.shape[sample];
       Image image{f, group, 0, extents, {}};
       if (!spacing_.empty()) resample(f, found, image);
@@ -259,7 +266,7 @@ std::int64_t ImageFiles::channels_of(const Variable& variable) const {
   for (int f = variable.first; f < variable.last; ++f) {
     for (const std::string& group : groups(f, variable.data_set)) {
       const FileVariable& found = find(f, variable.data_set, group);
-      const int at = position(dims_of(f, found), ImageDim::kChannel);
+      const int at = dim_position(dims_of(f, found), ImageDim::kChannel);
       const std::int64_t here = at < 0 ? 0 : found.shape[at];
       if (here != channels.value_or(here)) {
         throw DataError(concat(found.name, " has ", here, " channels in ",
@@ -275,23 +282,7 @@ std::int64_t ImageFiles::channels_of(const Variable& variable) const {
 std::vector<Field> ImageFiles::select(const VariableOptions& variable,
                                       const std::vector<std::string>& paths) {
   const Variable& place = this->place(variable, paths);
-  const std::vector<Image>& images = place.images;
-  if (images_.empty()) {
-    images_ = images;
-    first_variable_ = variable.name;
-  }
-  const bool other_files = images_[0].file != images[0].file;
-  const auto same = [&](const Image& a, const Image& b) {
-    return (other_files || (a.file == b.file && a.group == b.group)) && a.extents == b.extents;
-  };
-  if (!std::equal(images.begin(), images.end(), images_.begin(), images_.end(), same)) {
-    const std::string& path = files_[static_cast<std::size_t>(place.first)]->path();
-    throw DataError(concat("the images of ", variable.name, " in ", path,
-                           place.last - place.first > 1 ? " and the other files" : "",
-                           " differ in number, groups or extents (", images.size(), ", the first one ",
-                           images[0].extents, ") from those of ", first_variable_, " (", images_.size(),
-                           ", the first one ", images_[0].extents, ")"));
-  }
+  if (images_.empty()) begin_images(variable.name, place);
   const std::int64_t channels = channels_of(place);
   std::vector<Field> fields;
   for (const double level : variable.levels) {
@@ -328,6 +319,9 @@ ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) 
   for (const int d : spatial_positions(source.dims)) source.extents.append(stored.shape[d]);
   if (std::ssize(stored.dimensions) == stored.shape.rank()) source.names = stored.dimensions;
   source.spacing = spacing_of(stored, source.dims);
+  const std::vector<double> apart =
+      distances(stored, source.dims, {dim_position(source.dims, ImageDim::kSample)});
+  if (!apart.empty()) source.apart = apart[0];
   if (const auto affine = stored.numbers.find("affine");
       affine != stored.numbers.end() && affine->second.size() == 12)
     source.affine = affine->second;
@@ -372,8 +366,8 @@ void ImageFiles::read_stored(const Variable& place, const Field& field, const Im
   const std::vector<ImageDim> dims = dims_of(source.file, variable);
   const std::vector<int> space = spatial_positions(dims);
   Box slab{Shape::filled(variable.shape.rank(), 0), Shape::filled(variable.shape.rank(), 1)};
-  if (const int at = position(dims, ImageDim::kSample); at >= 0) slab.begin[at] = source.sample;
-  if (const int at = position(dims, ImageDim::kChannel); at >= 0) {
+  if (const int at = dim_position(dims, ImageDim::kSample); at >= 0) slab.begin[at] = source.sample;
+  if (const int at = dim_position(dims, ImageDim::kChannel); at >= 0) {
     slab.begin[at] = static_cast<std::int64_t>(field.level.value_or(0));
   }
   for (int d = 0; d < box.extent.rank(); ++d) {

@@ -1,10 +1,12 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +36,15 @@ struct ImageSource {
   /// From one point of the common spacing to the next along depth, height, width, in points of the file;
   /// empty: images stay as they are.
   std::vector<double> step;
+  double apart = 0;  ///< of samples that are slices of a volume, in mm; 0: not known
+};
+
+/// How the images of several variables belong together.
+struct ImagePairing {
+  std::vector<std::string> patterns = {};  ///< that name the files of the constructor
+  /// So far corners may lie apart in the world, of the shortest edge of the first variable's voxels; nothing:
+  /// they are not compared.
+  std::optional<double> alignment = 0.1;
 };
 
 /// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
@@ -41,7 +52,10 @@ struct ImageSource {
 /// own. The images of all files have numbers from 0 on: the files in order, in each the data sets by name, in
 /// each its samples. read() may be called from several threads. At most kMostOpenFiles are held open.
 ///
-/// A variable may stand in files of its own; in the order of the files they hold the same images.
+/// A variable may stand in files of its own, which hold the same images. Where it and the first variable have
+/// several files of one image each, or NIfTI files, they are paired by what files are called as cases
+/// (images/case_names.h), all or none of which must be alike, else by their numbers. Images that are paired
+/// have the same extents and, where both files say it, the same place in the world.
 ///
 /// Every error of reading is a DataError that names data set and file.
 class ImageFiles {
@@ -54,13 +68,13 @@ class ImageFiles {
   /// they stay as they are. @param labels  variables whose nearest point counts instead.
   ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
              FileOpener open_file = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
-             std::vector<std::string> labels = {});
+             std::vector<std::string> labels = {}, ImagePairing pairing = {});
 
   /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
-  /// @param paths  of the files that hold it; empty: those of the constructor.
+  /// @param paths  of the files that hold it, which variable.files names; empty: those of the constructor.
   /// @throws DataError  for a data set that is not in every file, of another rank, in several units or
-  /// without a channel that is asked for, or whose images differ in number or extents from those of the
-  /// variables before.
+  /// without a channel that is asked for, or whose images are not of the same cases, or differ in number,
+  /// extents or place from those of the first variable.
   std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
   /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
   void end_selection();
@@ -69,6 +83,15 @@ class ImageFiles {
   /// Extents of an image in the order of fields, at the common spacing if there is one.
   const Shape& extents(std::int64_t image) const { return images_[static_cast<std::size_t>(image)].extents; }
   const std::string& path(std::int64_t image) const;
+  /// What the image's file is called as a case, or its group where that tells images apart, or both, "a/b".
+  /// Slices of a volume have one name.
+  const std::string& case_of(std::int64_t image) const { return cases_[static_cast<std::size_t>(image)]; }
+  /// Whether a variable's files, several as those of the first one, were paired by their order, for no case
+  /// is in both.
+  bool paired_by_order(const std::string& variable) const { return known(variable).by_order; }
+  /// Of each variable whose images are paired otherwise than in their order: a number of its name, and for
+  /// each image the number in its own order. Empty where there is none.
+  std::vector<std::int64_t> unordered_pairs() const;
   const std::string& units(const Field& field) const;
   /// Where a variable's image stands: spacing from "spacing" or "element_size_um" of its data set, in the
   /// order of its dims. All is that of the file, whatever the common spacing.
@@ -101,6 +124,14 @@ class ImageFiles {
     int first = 0, last = 0;       ///< numbers of the files
     std::vector<std::string> own;  ///< the files, where they are its own
     std::vector<Image> images;
+    std::vector<std::string> cases = {};  ///< what its files are called
+    bool by_order = false;
+    int files() const { return last - first; }
+  };
+  /// Where an image stands in the world.
+  struct Placement {
+    std::array<std::array<double, 3>, 8> corners;  ///< in mm
+    double edge = 0;                               ///< the shortest of a voxel
   };
   const Variable& place(const VariableOptions& variable, const std::vector<std::string>& paths);
   const Variable& known(const std::string& variable) const;
@@ -121,14 +152,29 @@ class ImageFiles {
   void check_units(const Variable& variable) const;
   std::int64_t channels_of(const Variable& variable) const;
 
+  void begin_images(const std::string& name, const Variable& place);
+  void pair_with_first(const std::string& name, Variable& place) const;
+  bool has_cases(const Variable& variable) const;
+  void order_by_case(const std::string& name, Variable& place) const;
+  void check_images(const std::string& name, const Variable& place) const;
+  void check_same_files(const Variable& place) const;
+  void check_places(const std::string& name, const Variable& place) const;
+  std::optional<Placement> placement(const Variable& variable, const Image& image) const;
+  std::string where(const std::string& name, const Variable& variable, const Image& image) const;
+  const std::string& path_of(const Image& image) const {
+    return files_[static_cast<std::size_t>(image.file)]->path();
+  }
+
   std::vector<ImageDim> dims_;
   FileOpener opener_;  ///< until all is selected
   std::vector<double> spacing_;
   std::vector<std::string> labels_;
+  ImagePairing pairing_;
   std::vector<std::unique_ptr<VariableFile>> files_;
   int common_ = 0;                             ///< so many files are those of the constructor
   std::map<std::string, Variable> variables_;  ///< those selected
   std::vector<Image> images_;
+  std::vector<std::string> cases_;  ///< of the images
   std::string first_variable_;
   std::deque<int> open_;  ///< least recently used first
   std::mutex mutex_;      ///< guards open_ and the handles behind it

@@ -6,7 +6,8 @@
 
 namespace jigsaw::inline images {
 
-/// Images of several variables belong together by their numbers, and their points by their places in the
+/// Where files of several variables had to be paired by the order of their names, a sentence that says so.
+/// Points of images belong together by their places in the
 /// files. Where coordinates of NetCDF files or Zarr stores say otherwise, a sentence for each variable after
 /// the first: that its dims stand in another order, its latitudes, longitudes or other coordinates are
 /// others (beyond a hundredth of their step), or its time is (beyond half a step of the samples). Looks at

@@ -52,9 +52,25 @@ class ImageReader::Values {
 
   std::span<const double> of(const Field& field, const Box& box, bool label = false) {
     if (sample_.warp) return warped(field, box, label);
-    return find(clean_, field, box, [&](const Box& there, std::vector<double>& values) {
-      data_.files().read(field, sample_.image, there, values);
-    });
+    return find(clean_, field, box,
+                [&](const Box& there, std::vector<double>& values) { read_part(field, there, values); });
+  }
+  /// Of a sample whose points lie between those of the image: which of them lie beyond a part that is smaller
+  /// than the crop. Empty where it is not.
+  std::vector<bool> beyond(const Box& box) const {
+    const Box &part = sample_.part, &crop = sample_.box;
+    if (!sample_.warp || intersect(part, crop) == crop) return {};
+    std::vector<bool> result;
+    for (const Warp::Point& point : sources(box)) {
+      bool outside = false;
+      for (int d = 0; d < box.begin.rank(); ++d) {
+        const double x = point[static_cast<std::size_t>(d)] + 0.5;
+        outside = outside || (crop.extent[d] > part.extent[d] && (x < static_cast<double>(part.begin[d]) ||
+                                                                  x > static_cast<double>(part.end(d))));
+      }
+      result.push_back(outside);
+    }
+    return result;
   }
   /// The same, blurred where the sample is.
   std::vector<double> input(const Field& field, const Box& box) {
@@ -110,12 +126,8 @@ class ImageReader::Values {
     std::vector<double> values;
   };
 
-  /// Values at the places of the sample's points, which lie between those of the image.
-  std::span<const double> warped(const Field& field, const Box& box, bool nearest) {
-    const auto known = std::find_if(clean_.begin(), clean_.end(), [&](const Known& candidate) {
-      return candidate.field == field && candidate.box == box;
-    });
-    if (known != clean_.end()) return known->values;
+  /// Where the sample's points lie between those of the image.
+  std::vector<Warp::Point> sources(const Box& box) const {
     std::vector<Warp::Point> points;
     points.reserve(static_cast<std::size_t>(box.extent.count()));
     Shape at = box.begin;
@@ -126,6 +138,27 @@ class ImageReader::Values {
         at[d] = box.begin[d];
       }
     }
+    return points;
+  }
+  /// NaN beyond the part that is seen.
+  void read_part(const Field& field, const Box& box, std::vector<double>& values) {
+    const Box inside = intersect(box, sample_.part);
+    if (inside == box) return data_.files().read(field, sample_.image, box, values);
+    std::fill(values.begin(), values.end(), std::nan(""));
+    if (inside.empty()) return;
+    std::vector<double> there(static_cast<std::size_t>(inside.extent.count()));
+    data_.files().read(field, sample_.image, inside, there);
+    for_each_point(box.extent, relative_to(inside, box), [&](std::size_t i, std::int64_t point) {
+      values[static_cast<std::size_t>(point)] = there[i];
+    });
+  }
+  /// Values at these places.
+  std::span<const double> warped(const Field& field, const Box& box, bool nearest) {
+    const auto known = std::find_if(clean_.begin(), clean_.end(), [&](const Known& candidate) {
+      return candidate.field == field && candidate.box == box;
+    });
+    if (known != clean_.end()) return known->values;
+    const std::vector<Warp::Point> points = sources(box);
     const Interpolation between(sample_.part, nearest);
     const Box needed = between.needed(points);
     std::vector<double> source(static_cast<std::size_t>(needed.extent.count()));
@@ -207,6 +240,7 @@ void ImageReader::fill_inputs(const SampleRequest& request, std::int64_t number,
                               Batch& batch) const {
   const Box space = space_of(request.input);
   const bool noisy = data_.options().task == Task::kDenoise;
+  const std::vector<bool> beyond = values.beyond(space);
   for (int c = 0; c < static_cast<int>(data_.channels().inputs.size()); ++c) {
     if (!covers(request.input, c)) continue;
     const Field& field = data_.channels().inputs[static_cast<std::size_t>(c)].field;
@@ -216,7 +250,7 @@ void ImageReader::fill_inputs(const SampleRequest& request, std::int64_t number,
     const std::span<const double> noise = noisy ? values.noise(field, space) : std::span<const double>();
     const double sigma = data_.options().noise_sigma.value_or(0.0);
     write_channel(batch.input, request.input, number, c, [&](std::size_t i) {
-      if (std::isnan(x[i])) return 0.0;
+      if (std::isnan(x[i]) || (!beyond.empty() && beyond[i])) return 0.0;
       const double normalised = scale.of(x[i] + (noisy ? sigma * noise[i] : 0.0));
       return (gamma == 1 ? normalised : gamma_of(normalised, gamma)) + (grain > 0 ? grain * added[i] : 0.0);
     });
@@ -230,13 +264,15 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
   const bool denoise = options.task == Task::kDenoise;
   const bool increment = denoise && options.predict == Predict::kIncrement;
   const std::span<const double> scored = values.scored(space);
+  const std::vector<bool> beyond = values.beyond(space);
   for (int c = 0; c < static_cast<int>(data_.channels().targets.size()); ++c) {
     if (!covers(request.target, c)) continue;
     const Channel& channel = data_.channels().targets[static_cast<std::size_t>(c)];
     const std::span<const double> y = values.of(channel.field, space, options.classes > 0);
     const auto write = [&](Array& array, const auto& value) {
       write_channel(array, request.target, number, c, [&](std::size_t i) {
-        return scored[i] == 0.0 || std::isnan(y[i]) ? std::nan("") : value(i);
+        const bool counts = scored[i] != 0.0 && !std::isnan(y[i]) && (beyond.empty() || !beyond[i]);
+        return counts ? value(i) : std::nan("");
       });
     };
     if (options.classes > 0) {

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/heartbeat.h"
+#include "base/text.h"
 #include "comm/agreement.h"
 
 namespace jigsaw::inline images {
@@ -14,7 +15,8 @@ LabelScan::LabelScan(const ImageData& data, Communicator& communicator)
       communicator_(communicator),
       begin_(data.slices() * communicator.rank() / communicator.size()),
       end_(data.slices() * (communicator.rank() + 1) / communicator.size()),
-      next_(begin_) {
+      next_(begin_),
+      seen_(static_cast<std::size_t>(data.options().classes), 0.0) {
   work_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat()] {
     const WorksFor works_for(heartbeat);
     run();
@@ -28,7 +30,7 @@ LabelScan::~LabelScan() {
 
 void LabelScan::run() {
   try {
-    for (; next_ < end_ && !stop_; ++next_) data_.check_labels(next_);
+    for (; next_ < end_ && !stop_; ++next_) data_.check_labels(next_, seen_);
   } catch (...) {
     failed_ = true;
     throw;
@@ -52,7 +54,23 @@ bool LabelScan::poll() {
   over_ = all_done || one_failed;
   if (one_failed) stop_ = true;
   if (over_) together(communicator_, [&] { work_.get(); });
+  if (over_) seen_ = communicator_.all_reduce(seen_, ReduceOp::kMax);
   return over_;
+}
+
+std::string LabelScan::remark() const {
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> absent;
+  for (std::size_t k = 0; over_ && k < seen_.size(); ++k)
+    if (seen_[k] == 0) absent.push_back(std::to_string(k));
+  if (absent.empty()) return "";
+  if (absent.size() > kMostNamed + 1) {
+    const std::string more = concat("and ", absent.size() - kMostNamed, " more");
+    absent.resize(kMostNamed);
+    absent.push_back(more);
+  }
+  return concat("no label of data.train is ", join(absent, ", "), ", of data.classes ", seen_.size(),
+                ": such a class cannot be learned");
 }
 
 }  // namespace jigsaw::inline images

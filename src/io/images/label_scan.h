@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <string>
+#include <vector>
 
 #include "images/image_data.h"
 
@@ -27,6 +29,9 @@ class LabelScan {
   /// @param progress  told, some times a second, how much of what this rank has yet to look at is done, 0
   /// to 1.
   void wait(const std::function<void(double)>& progress);
+  /// Once it is over, on all ranks: a sentence on classes that no point of the training parts has; "" where
+  /// there are none.
+  std::string remark() const;
 
  private:
   void run();
@@ -38,6 +43,7 @@ class LabelScan {
   std::atomic<bool> stop_ = false, failed_ = false;
   std::future<void> work_;
   bool over_ = false;
+  std::vector<double> seen_;  ///< by class: 1 where a point of the training parts has it
 };
 
 }  // namespace jigsaw::inline images

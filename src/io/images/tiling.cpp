@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "images/sliding_window.h"
 
 namespace jigsaw::inline images {
 
@@ -18,7 +19,8 @@ std::vector<Span> spans(std::int64_t image, std::int64_t begin, std::int64_t end
   const std::int64_t length = end - begin;
   if (length <= tile) {
     const std::int64_t centred = begin - (tile - length) / 2;
-    return {{std::clamp<std::int64_t>(centred, 0, image - tile), begin, end}};
+    const std::int64_t first = image < tile ? centred : std::clamp<std::int64_t>(centred, 0, image - tile);
+    return {{first, begin, end}};
   }
   const std::int64_t step = tile - overlap, count = (length - overlap + step - 1) / step;
   std::vector<Span> result;
@@ -39,13 +41,12 @@ std::vector<ImageTile> tile_region(const Shape& image, const Box& region, const 
   std::vector<ImageTile> tiles = {{}};
   for (int d = 0; d < tile.rank(); ++d) {
     const std::int64_t shared = overlap.empty() ? 0 : overlap[static_cast<std::size_t>(d)];
-    require(tile[d] <= image[d] && shared < tile[d], "tiles must fit into the image and overlap in part");
+    require(shared < tile[d], "tiles must overlap in part");
     std::vector<ImageTile> longer;
     for (const ImageTile& so_far : tiles) {
       for (const Span& span : spans(image[d], region.begin[d], region.end(d), tile[d], shared)) {
         ImageTile next = so_far;
-        next.box.begin.append(span.begin);
-        next.box.extent.append(tile[d]);
+        append_dim(next.box, span.begin, tile[d]);
         next.scored.begin.append(span.scored_begin);
         next.scored.extent.append(span.scored_end - span.scored_begin);
         longer.push_back(next);

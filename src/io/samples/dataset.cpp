@@ -212,6 +212,8 @@ std::string Dataset::why_not(const Field& field, Time time) const {
   const std::vector<Time>& times = files_->times(field);
   std::string what = concat(field.name(), " is in ", files_->where(field), " at ",
                             times_text(times, calendar), ", not at ", format_time(time, calendar));
+  if (const std::optional<Time> nearest = nearest_time(times, time))
+    what += concat(" (the nearest time is ", format_time(*nearest, calendar), ")");
   const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrescribed);
   if (std::ranges::find(given, field) == given.end()) return what;
   const bool between = !times.empty() && times.front() < time && time < times.back();

@@ -57,6 +57,8 @@ class Dataset : public SampleSource {
   std::int32_t member_of(std::int64_t window) const {
     return static_cast<std::int32_t>(window % files_->members());
   }
+  /// At which all states of the inputs are in the files, ascending.
+  std::vector<Time> input_times() const;
   /// The times in periods that forecasts of so many leads can start from, ascending: all inputs are in the
   /// files, and what is prescribed at the leads, whatever is of the targets. @param key  as of
   /// find_windows(). @throws DataError  when there is none.
@@ -81,7 +83,6 @@ class Dataset : public SampleSource {
   void open(const FileSelection& selection, const FileOpener& open_file, const Statistics* trained_with);
   Json decides_statistics() const;
   void check_shape() const;
-  std::vector<Time> input_times() const;
   /// Whether the files have what is needed at all leads of a forecast; null where nothing is.
   std::function<bool(Time)> has_prescribed() const;
   std::vector<Field> prescribed() const;

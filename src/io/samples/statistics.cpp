@@ -27,7 +27,18 @@ struct StateMoments {
   RunningMoments state, increment;
   double points = 0;             ///< of the states, missing ones among them
   double below = 0, lowest = 0;  ///< how many values the transform does not tell from 0, and the least
+  Time time = 0;                 ///< of one state
+  bool follows = false;          ///< of one state: another one is before it
+  bool begins_file = false;      ///< of one state: that one is of another file
+  double last_mean = 0;          ///< of the last state that had values
+  double within = 0;             ///< squared deviations from the mean of their state
+  double moves = 0, moved = 0;   ///< changes of that mean from state to state, and how many there are
+  double jump = 0;               ///< the largest of them from one file to another
+  Time jumped = 0;
 };
+
+/// More than these make a change of the mean from file to file remarkable.
+constexpr double kJumpDeviations = 6, kJumpMoves = 20;
 
 /// A state of a field, transformed.
 struct TransformedState {
@@ -35,7 +46,12 @@ struct TransformedState {
   double below = 0, lowest = 0;  ///< as of StateMoments
 
   StateMoments moments() const {
-    return {RunningMoments::of(values), {}, static_cast<double>(values.size()), below, lowest};
+    StateMoments moments;
+    moments.state = RunningMoments::of(values);
+    moments.points = static_cast<double>(values.size());
+    moments.below = below;
+    moments.lowest = lowest;
+    return moments;
   }
 };
 
@@ -94,7 +110,24 @@ bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
                      [&](const Period& period) { return period.contains(first) && period.contains(last); });
 }
 
+/// Takes in how the mean of one more state differs from that of the state before.
+void follow(StateMoments& total, const StateMoments& each) {
+  if (each.state.count == 0) return;
+  total.within += each.state.squares;
+  if (total.state.count > 0 && each.follows) {
+    const double change = each.state.mean - total.last_mean;
+    total.moves += std::abs(change);
+    total.moved += 1;
+    if (each.begins_file && std::abs(change) > std::abs(total.jump)) {
+      total.jump = change;
+      total.jumped = each.time;
+    }
+  }
+  total.last_mean = each.state.mean;
+}
+
 void merge(StateMoments& total, const StateMoments& each) {
+  follow(total, each);
   total.state.merge(each.state);
   total.increment.merge(each.increment);
   total.points += each.points;
@@ -114,6 +147,10 @@ FieldStatistics summarise(const std::string& units, const Channel& channel, cons
     statistics.mean = total.state.least;
     statistics.deviation = total.state.largest - total.state.least;
   }
+  if (total.state.count > 0) {
+    statistics.least = total.state.least;
+    statistics.largest = total.state.largest;
+  }
   return statistics;
 }
 
@@ -123,6 +160,12 @@ SeenValues seen_in(const StateMoments& total, const Transform& transform) {
   if (total.below > 0 && -total.lowest > kRoundings * transform.inverse(seen.largest)) {
     seen.below = total.below / total.state.count;
     seen.lowest = total.lowest;
+  }
+  const double deviation = std::sqrt(total.within / total.state.count), jump = std::abs(total.jump);
+  if (deviation > 0 && jump > kJumpDeviations * deviation && jump * total.moved > kJumpMoves * total.moves) {
+    seen.jump = total.jump;
+    seen.jump_deviations = jump / deviation;
+    seen.jumped = total.jumped;
   }
   return seen;
 }
@@ -159,12 +202,19 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
     // Member after member, so that later states are those ahead.
     const Time time = times[static_cast<std::size_t>(i % std::ssize(times))];
     const Moment moment(time, static_cast<std::int32_t>(i / std::ssize(times)));
+    const bool follows = i % std::ssize(times) > 0;
+    const Time before = follows ? times[static_cast<std::size_t>(i % std::ssize(times)) - 1] : time;
     std::vector<StateMoments> all;
     std::vector<std::vector<double>> states;
     for (StateReader& reader : readers) {
       TransformedState state = reader.take(moment);
       all.push_back(state.moments());
       states.push_back(std::move(state.values));
+    }
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      all[c].time = time;
+      all[c].follows = follows;
+      all[c].begins_file = files.path_at(channels[c].field, time) != files.path_at(channels[c].field, before);
     }
     for (std::size_t c = 0; c < channels.size(); ++c) {
       const bool increments = channels[c].role == Role::kPrognostic && lead > 0 &&
@@ -236,6 +286,8 @@ std::string Statistics::to_text() const {
                             {"increment_deviation", field.increment_deviation}};
     if (!field.transform.empty()) json["fields"][name]["transform"] = field.transform;
     if (field.fill) json["fields"][name]["fill"] = *field.fill;
+    if (field.least) json["fields"][name]["least"] = *field.least;
+    if (field.largest) json["fields"][name]["largest"] = *field.largest;
   }
   // Units may be no UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -265,6 +317,8 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
                                number_of(field, "deviation", where),
                                number_of(field, "increment_deviation", where), text_of("transform")};
     if (field.contains("fill")) statistics.fields[name].fill = number_of(field, "fill", where);
+    if (field.contains("least")) statistics.fields[name].least = number_of(field, "least", where);
+    if (field.contains("largest")) statistics.fields[name].largest = number_of(field, "largest", where);
   }
   return statistics;
 }

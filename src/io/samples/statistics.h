@@ -24,6 +24,8 @@ struct FieldStatistics {
   std::string transform = {};
   /// What missing values counted as, in the unit of the files; nothing where they did not count.
   std::optional<double> fill = {};
+  /// The ends of the transformed values; nothing where statistics do not say, as those of files may.
+  std::optional<double> least = {}, largest = {};
 
   bool operator==(const FieldStatistics&) const = default;
 };
@@ -36,6 +38,11 @@ struct SeenValues {
   /// them in the unit of the files; 0 where none lies further below than a hundredth of the largest value,
   /// which are the roundings of packed numbers.
   double below = 0, lowest = 0;
+  /// By how much the spatial mean changes where one file follows another, where that is no change of weather:
+  /// more than six deviations of the values of a state, and twenty times the usual change from state to
+  /// state. 0 elsewhere.
+  double jump = 0, jump_deviations = 0;
+  Time jumped = 0;  ///< the first time behind it
 
   bool operator==(const SeenValues&) const = default;
 };

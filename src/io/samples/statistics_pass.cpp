@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
-constexpr int kVersion = 6;
+constexpr int kVersion = 7;
 
 constexpr const char* kDigest = "xxh64";  ///< of all else in the file
 
@@ -32,11 +32,12 @@ Json files_of(const std::vector<std::string>& paths) {
   return files;
 }
 
-/// By field, its missing part, least and largest value, and what lies below the transform's domain.
+/// By field, in the order of SeenValues.
 Json json_of(const std::map<std::string, SeenValues>& seen) {
   Json json = Json::object();
   for (const auto& [name, values] : seen)
-    json[name] = {values.missing, values.least, values.largest, values.below, values.lowest};
+    json[name] = {values.missing, values.least, values.largest,         values.below,
+                  values.lowest,  values.jump,  values.jump_deviations, values.jumped};
   return json;
 }
 
@@ -46,7 +47,8 @@ Statistics of_kept(const Json& kept, const std::string& source) {
   for (const auto& [name, values] : kept.at("seen").items()) {
     statistics.seen[name] = {values.at(0).get<double>(), values.at(1).get<double>(),
                              values.at(2).get<double>(), values.at(3).get<double>(),
-                             values.at(4).get<double>()};
+                             values.at(4).get<double>(), values.at(5).get<double>(),
+                             values.at(6).get<double>(), values.at(7).get<Time>()};
   }
   return statistics;
 }

@@ -68,13 +68,13 @@ double scan_fraction(Scanner& scan) {
   return value / std::pow(10.0, digits);
 }
 
-/// Seconds of "06:00", "06:00:30" or "06:00:30.0".
-/// @param fraction  gets the part of a second that goes beyond, and "06" is a time, too; null: neither is.
+/// Seconds of "06", "06:00", "06:00:30" or "06:00:30.0".
+/// @param fraction  gets the part of a second that goes beyond; null: there must be none.
 std::optional<Time> scan_time_of_day(Scanner& scan, double* fraction = nullptr) {
   const auto hours = scan.number(2);
   if (!hours || *hours > 23) return std::nullopt;
   std::int64_t seconds = *hours * kHour;
-  if (!scan.take(':')) return fraction != nullptr ? std::optional(seconds) : std::nullopt;
+  if (!scan.take(':')) return seconds;
   const auto minutes = scan.number(2);
   if (!minutes || *minutes > 59) return std::nullopt;
   seconds += *minutes * 60;

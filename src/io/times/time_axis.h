@@ -54,8 +54,8 @@ struct DatePeriod {
   static DateTime date_time(Time time);
 };
 
-/// "2019-03-01" (midnight), "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of the T and a Z at
-/// the end allowed; nothing when it is no such time of the standard calendar.
+/// "2019-03-01" (midnight), "2019-03-01T06", "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of
+/// the T and a Z at the end allowed; nothing when it is no such time of the standard calendar.
 std::optional<Time> parse_time(std::string_view text);
 /// A period from its two ends, days that some calendar has ("2019-02-30" too); an end without time of day
 /// counts whole. Nothing when one of them is no such day.

@@ -109,6 +109,14 @@ std::vector<Time> evenly_spread(const std::vector<Time>& times, int most) {
   return some;
 }
 
+std::optional<Time> nearest_time(const std::vector<Time>& times, Time time) {
+  if (times.empty()) return std::nullopt;
+  const auto after = std::ranges::lower_bound(times, time);
+  if (after == times.end()) return times.back();
+  if (after == times.begin()) return *after;
+  return time - *(after - 1) <= *after - time ? *(after - 1) : *after;
+}
+
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b) {
   std::vector<Time> common;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ std::string times_text(const std::vector<Time>& times, Calendar calendar);
 /// down.
 /// @param most  above 0.
 std::vector<Time> evenly_spread(const std::vector<Time>& times, int most);
+/// Of ascending times the one nearest to a time, of two the earlier one; nothing where there is none.
+std::optional<Time> nearest_time(const std::vector<Time>& times, Time time);
 
 /// The times in both, ascending.
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);

@@ -299,7 +299,7 @@ struct FieldFactors {
 
 /// A ClassTerm without bytes that nobody set, for constants are found again by their bytes.
 struct Term {
-  std::int64_t dice;
+  std::int64_t dice, first;
   double weight, smoothing;
 };
 
@@ -318,9 +318,10 @@ struct WeightedClasses {
     for (std::int64_t k = 0; k < classes; ++k) sum += weight[k] * of(ClassSums::kLabelled, sample, k);
     return sum;
   }
-  __device__ double total() const {
+  /// What the classes of a term weigh together.
+  __device__ double total(const Term& of_term) const {
     double sum = 0;
-    for (std::int64_t k = 0; k < classes; ++k) sum += weight[k];
+    for (std::int64_t k = of_term.first; k < classes; ++k) sum += weight[k];
     return sum;
   }
   /// What soft Dice of a class is made of: 1 − overlap/both.
@@ -336,7 +337,7 @@ WeightedClasses weighted_classes(Context& context, const ClassSums& sums, std::s
                                  const Array& weight) {
   std::vector<Term> table;
   for (const ClassTerm& term : terms)
-    table.push_back({term.kind == ClassTerm::Kind::kDice, term.weight, term.smoothing});
+    table.push_back({term.kind == ClassTerm::Kind::kDice, term.first(), term.weight, term.smoothing});
   return {sums.all.shape()[1],     sums.all.shape()[2],   std::ssize(terms),
           sums.all.data<double>(), weight.data<double>(), constants(context, std::span<const Term>(table))};
 }
@@ -344,7 +345,7 @@ WeightedClasses weighted_classes(Context& context, const ClassSums& sums, std::s
 struct ClassMean {
   WeightedClasses all;
   __device__ void operator()(std::int64_t sample, double (&parts)[MeanParts::kKinds]) const {
-    const double labelled = all.labelled(sample), total = all.total();
+    const double labelled = all.labelled(sample);
     if (!(labelled > 0)) {
       parts[MeanParts::kEmpty] += 1;
       return;
@@ -352,7 +353,8 @@ struct ClassMean {
     parts[MeanParts::kWeight] += 1;
     for (std::int64_t t = 0; t < all.terms; ++t) {
       const Term term = all.term[t];
-      for (std::int64_t k = 0; k < all.classes; ++k) {
+      const double total = all.total(term);
+      for (std::int64_t k = term.first; k < all.classes; ++k) {
         const double of_class = term.weight * all.weight[k];
         if (term.dice == 0) {
           parts[MeanParts::kSum] += of_class * all.of(ClassSums::kSurprise, sample, k) / labelled;
@@ -371,15 +373,16 @@ struct ClassFactors {
   double* factors;
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t sample = i / all.classes, k = i % all.classes, each = all.samples * all.classes;
-    const double labelled = all.labelled(sample), total = all.total();
+    const double labelled = all.labelled(sample);
     double surprise = 0, intersection = 0, predicted = 0;
     for (std::int64_t t = 0; labelled > 0 && t < all.terms; ++t) {
       const Term term = all.term[t];
+      if (k < term.first) continue;
       const double of_class = scale * term.weight * all.weight[k];
       if (term.dice == 0) {
         surprise += of_class / labelled;
       } else {
-        const double both = all.both(term, sample, k);
+        const double both = all.both(term, sample, k), total = all.total(term);
         intersection -= 2 * of_class / (total * both);
         predicted += of_class * all.overlap(term, sample, k) / (total * both * both);
       }

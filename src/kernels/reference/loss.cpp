@@ -112,8 +112,7 @@ struct WeightedClasses {
       : samples(sums.all.shape()[1]),
         classes(sums.all.shape()[2]),
         all(sums.all.data<double>()),
-        weight(weights.data<double>()),
-        total(std::accumulate(weight, weight + classes, 0.0)) {}
+        weight(weights.data<double>()) {}
 
   double of(ClassSums::Kind kind, std::int64_t sample, std::int64_t k) const {
     return all[(kind * samples + sample) * classes + k];
@@ -125,9 +124,13 @@ struct WeightedClasses {
     return sum;
   }
 
+  /// What the classes of a term weigh together.
+  double total(const ClassTerm& term) const {
+    return std::accumulate(weight + term.first(), weight + classes, 0.0);
+  }
+
   std::int64_t samples, classes;
   const double *all, *weight;
-  double total;  ///< of the weights
 };
 
 /// What soft Dice of a class is made of: 1 − overlap/both.
@@ -253,13 +256,14 @@ class Loss : public LossKernels {
       }
       to[MeanParts::kWeight] += 1;
       for (const ClassTerm& term : terms) {
-        for (std::int64_t k = 0; k < all.classes; ++k) {
+        const double total = all.total(term);
+        for (std::int64_t k = term.first(); k < all.classes; ++k) {
           const double of_class = term.weight * all.weight[k];
           if (term.kind == ClassTerm::Kind::kCrossEntropy) {
             to[MeanParts::kSum] += of_class * all.of(ClassSums::kSurprise, b, k) / labelled;
           } else {
             const Overlap dice(all, term, b, k);
-            to[MeanParts::kSum] += of_class / all.total * (1 - dice.overlap / dice.both);
+            to[MeanParts::kSum] += of_class / total * (1 - dice.overlap / dice.both);
           }
         }
       }
@@ -277,13 +281,15 @@ class Loss : public LossKernels {
       if (!(labelled > 0)) continue;
       double* const to = factors.data<double>() + i;
       for (const ClassTerm& term : terms) {
+        if (k < term.first()) continue;
         const double of_class = scale * term.weight * all.weight[k];
         if (term.kind == ClassTerm::Kind::kCrossEntropy) {
           to[0] += of_class / labelled;
         } else {
           const Overlap dice(all, term, b, k);
-          to[each] -= 2 * of_class / (all.total * dice.both);
-          to[2 * each] += of_class * dice.overlap / (all.total * dice.both * dice.both);
+          const double total = all.total(term);
+          to[each] -= 2 * of_class / (total * dice.both);
+          to[2 * each] += of_class * dice.overlap / (total * dice.both * dice.both);
         }
       }
     }

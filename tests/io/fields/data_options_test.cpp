@@ -130,6 +130,33 @@ TEST(DataOptions, ReadsImagesAndWritesThemBack) {
   EXPECT_EQ(to_json(parse<DataOptions>(written)), written);
 }
 
+TEST(DataOptions, TakesImagesByCase) {
+  Json json = Json::parse(kImages);
+  json["train"] = Json::parse(R"([{"case": "a", "depth": [0, 3]}, {"case": ["b", "c*"]}])");
+  json["valid"] = Json::parse(R"({"file": "splits_final.json", "fold": 2})");
+  const auto options = parse<DataOptions>(json);
+  EXPECT_EQ(std::get<SliceRanges>(options.train[0]).cases, std::vector<std::string>{"a"});
+  EXPECT_EQ(to_text(std::get<SliceRanges>(options.train[1])), R"({"case":["b","c*"]})");
+  const auto& fold = std::get<SliceRanges>(options.valid[0]);
+  EXPECT_EQ(fold.folds, "splits_final.json");
+  EXPECT_EQ(fold.fold, 2);
+  const Json written = to_json(options);
+  EXPECT_EQ(written["valid"], json["valid"]);
+  EXPECT_EQ(to_json(parse<DataOptions>(written)), written);
+  const auto message = [&](const char* part) {
+    json["train"] = Json::parse(part);
+    return message_of<ConfigError>([&] { parse<DataOptions>(json); });
+  };
+  EXPECT_EQ(message(R"({"case": []})").find("train.case must be a list of names"), 0U);
+  EXPECT_EQ(message(R"({"case": [1]})").find("train.case"), 0U);
+  EXPECT_EQ(message(R"({"file": ""})").find("train.file"), 0U);
+  EXPECT_EQ(message(R"({"file": "a", "fold": -1})").find("train.fold"), 0U);
+  EXPECT_EQ(message(R"({"fold": 1})").find("train has fold and no file"), 0U);
+  EXPECT_EQ(message(R"({"case": "a", "file": "b"})").find("train has case and file"), 0U);
+  EXPECT_EQ(message(R"({"case": "a", "sample": [0, 1]})").find("train chooses images by sample and by case"),
+            0U);
+}
+
 TEST(DataOptions, RefusesImagesThatAreImpossible) {
   const auto message = [](const std::string& key, const Json& value) {
     Json json = Json::parse(kImages);

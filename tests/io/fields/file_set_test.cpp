@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "files/glob.h"
 #include "io/fixtures.h"
+#include "io/netcdf_writer.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -160,6 +161,55 @@ TEST(FileSet, ErrorsSayWhatIsThere) {
   EXPECT_NE(message({"t2m", 850}).find("has no levels"), std::string::npos);
   EXPECT_NE(message(kZ).find("data.static"), std::string::npos);
   EXPECT_NE(message({"expver", {}}).find("does not hold numbers"), std::string::npos);
+}
+
+/// x at these hours of 2020.
+std::string write_hours(const std::string& path, const std::vector<double>& hours) {
+  testing::NetcdfWriter file(path);
+  const int time = file.dimension("time", hours.size()), lat = file.dimension("lat", 2),
+            lon = file.dimension("lon", 3);
+  const int times = file.variable("time", NC_DOUBLE, {time}), lats = file.variable("lat", NC_DOUBLE, {lat}),
+            lons = file.variable("lon", NC_DOUBLE, {lon});
+  file.variable("x", NC_FLOAT, {time, lat, lon});
+  file.text(times, "units", "hours since 2020-01-01");
+  file.text(lats, "units", "degrees_north");
+  file.text(lons, "units", "degrees_east");
+  file.end();
+  file.put(times, hours);
+  file.put(lats, std::vector<double>{0, 10});
+  file.put(lons, std::vector<double>{0, 10, 20});
+  return path;
+}
+
+TEST(FileSet, SaysWhichFileGoesOnAtOtherHours) {
+  const testing::TemporaryFolder folder;
+  const Field x{"x", {}};
+  const std::string noon = write_hours(folder.path() + "/a.nc", {12, 36, 60, 84}),
+                    midnight = write_hours(folder.path() + "/b.nc", {96, 120, 144, 168}),
+                    later = write_hours(folder.path() + "/c.nc", {204, 228, 252}),
+                    one = write_hours(folder.path() + "/d.nc", {100});
+  const auto phase = [&](const std::vector<std::string>& paths) {
+    FileSet files(paths);
+    files.select(x, true);
+    return files.other_phase(x);
+  };
+  const auto changed = phase({noon, midnight});
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->path, midnight);
+  EXPECT_EQ(changed->before, at("2020-01-04T12:00"));
+  EXPECT_EQ(changed->time, at("2020-01-05"));
+  EXPECT_FALSE(phase({noon, later})) << "a gap of whole days";
+  EXPECT_FALSE(phase({noon, one, later})) << "one state is no series";
+  FileSet files({noon, midnight, one});
+  files.select(x, true);
+  EXPECT_EQ(files.path_at(x, at("2020-01-02T12:00")), noon);
+  EXPECT_EQ(files.path_at(x, at("2020-01-05")), midnight);
+  EXPECT_EQ(files.path_at(x, at("2020-01-02")), "");
+  EXPECT_TRUE(files.repeated_times(x).empty());
+  FileSet twice({noon, write_hours(folder.path() + "/e.nc", {60, 84, 108, 108})});
+  twice.select(x, true);
+  EXPECT_EQ(twice.repeated_times(x),
+            (std::vector<Time>{at("2020-01-03T12:00"), at("2020-01-04T12:00"), at("2020-01-05T12:00")}));
 }
 
 }  // namespace file_set_test

@@ -243,6 +243,38 @@ TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/copy.nii.gz.raw"));
 }
 
+/// Beside the sform a qform stays what it is, where both have the same steps; pixdim is then that of both.
+TEST_F(NiftiFileTest, KeepsTheQformOfAnother) {
+  for (const bool same : {true, false}) {
+    const float last = same ? -2.5F : -4;
+    const Image image{.sform = 2,
+                      .qform = 1,
+                      .rows = {0.5F, 0, 0, 7, 0, 1.5F, 0, 8, 0, 0, last, 9},
+                      .quaternion = {0.5F, -0.25F, 0.125F},
+                      .handedness = -1};
+    std::string bytes = bytes_of(image);
+    for (std::size_t a = 0; a < 3; ++a) {
+      const float origin = 3.5F + static_cast<float>(a);
+      std::memcpy(bytes.data() + 268 + 4 * a, &origin, sizeof origin);
+    }
+    NiftiFile file(write(bytes));
+    const OutputImage output{
+        "image", OutputImage::Type::kShort, {"depth", "height", "width"}, file.variables()[0].shape, {}, {}};
+    const std::string path = folder_.path() + "/copy.nii";
+    create_image_output(ImageFormat::kNifti, path, {output}, {}, &file.header())->finish();
+    const std::string written = testing::text_of(path);
+    EXPECT_EQ(written.substr(254, 2), bytes.substr(254, 2)) << "sform_code";
+    EXPECT_EQ(written.substr(280, 48), bytes.substr(280, 48)) << "the sform";
+    if (same) {
+      EXPECT_EQ(written.substr(76, 16), bytes.substr(76, 16)) << "the sign of the third axis, and the steps";
+      EXPECT_EQ(written.substr(252, 28), bytes.substr(252, 28)) << "codes, quaternion and origin";
+    } else {
+      EXPECT_EQ(written.substr(252, 2), std::string(2, '\0'))
+          << "pixdim steps as the sform, not as the qform";
+    }
+  }
+}
+
 TEST_F(NiftiFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
   const std::string path = folder_.path() + "/x.nii.gz", precious = folder_.path() + "/precious";
   testing::put_text(precious, "kept");

@@ -452,6 +452,11 @@ TEST_F(ImageReaderTest, LabelsOutOfRangeAreErrorsOrIgnored) {
 
 TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {
   const auto alone = open(volume_options());
+  std::vector<double> valid(static_cast<std::size_t>(2 * 9 * 10));  // depth 7 and 8
+  alone->files().read(alone->channels().targets[0].field, 0, {{7, 0, 0}, {2, 9, 10}}, valid);
+  std::erase_if(valid, [](double value) { return std::isnan(value); });
+  const auto [least, most] = std::ranges::minmax(valid);
+  EXPECT_LT(most - least, image_numbers("largest").get<double>()) << "other than the largest of all";
   for (const int ranks : {2, 3, 11}) {
     std::mutex mutex;
     int seen = 0;
@@ -461,8 +466,8 @@ TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {
       const std::lock_guard lock(mutex);
       EXPECT_TRUE(data.statistics() == alone->statistics());
       ASSERT_EQ(ranges.size(), 1U);
-      EXPECT_EQ(ranges[0].second, image_numbers("largest").get<double>());
-      EXPECT_LT(ranges[0].first, ranges[0].second);
+      EXPECT_EQ(ranges[0].first, least);
+      EXPECT_EQ(ranges[0].second, most);
       ++seen;
     });
     EXPECT_EQ(seen, ranks);
@@ -602,6 +607,16 @@ TEST(LabelScan, FindsALabelThatIsNoneOnAnyRank) {
         done = part;
       });
       EXPECT_TRUE(waited_for.poll());
+      EXPECT_EQ(waited_for.remark(), "");
+    });
+    // Of four classes two are nowhere.
+    options.classes = 4;
+    run_ranks(ranks, [&](Communicator& world) {
+      const ImageData data(options, image_file(""), 1, {}, world);
+      LabelScan scan(data, world);
+      scan.wait([](double) {});
+      EXPECT_EQ(scan.remark(),
+                "no label of data.train is 2, 3, of data.classes 4: such a class cannot be learned");
     });
     options.targets = {{"images", {0}}};
     run_ranks(ranks, [&](Communicator& world) {

@@ -59,6 +59,71 @@ TEST(Statistics, AgreeWithNumpy) {
   });
 }
 
+/// x of `count` days from day `first` on, which follows the seasons of a year and varies by ±8 over the grid.
+std::string write_days(const std::string& path, int first, int count, double more) {
+  using Type = NetcdfOutput::Type;
+  NetcdfOutput file(path);
+  const int time = file.add_dimension("time", static_cast<std::size_t>(count)),
+            lat = file.add_dimension("lat", 4), lon = file.add_dimension("lon", 5);
+  const int times = file.add_variable("time", Type::kDouble, {time}),
+            lats = file.add_variable("lat", Type::kDouble, {lat}),
+            lons = file.add_variable("lon", Type::kDouble, {lon}),
+            x = file.add_variable("x", Type::kFloat, {time, lat, lon});
+  file.add_text(times, "units", "days since 2000-01-01");
+  file.add_text(lats, "units", "degrees_north");
+  file.add_text(lons, "units", "degrees_east");
+  file.add_text(x, "units", "K");
+  file.end_definitions();
+  std::vector<double> days;
+  std::vector<float> values;
+  for (int day = first; day < first + count; ++day) {
+    days.push_back(day);
+    for (int i = 0; i < 20; ++i) {
+      values.push_back(static_cast<float>(280 + more + 25 * std::sin(day / 58.1) + 8 * std::sin(2.1 * i) +
+                                          std::sin(0.9 * day + i)));
+    }
+  }
+  file.write(times, days);
+  file.write(lats, std::vector<double>{0, 10, 20, 30});
+  file.write(lons, std::vector<double>{0, 10, 20, 30, 40});
+  file.write(x, values);
+  file.close();
+  return path;
+}
+
+TEST(Statistics, SayWhereOneFileIsInAnotherUnitThanTheOthers) {
+  const testing::TemporaryFolder folder;
+  const std::vector<std::string> good = {write_days(folder.path() + "/a.nc", 0, 90, 0),
+                                         write_days(folder.path() + "/b.nc", 90, 90, 0),
+                                         write_days(folder.path() + "/c.nc", 400, 90, 0)},
+                                 lie = {good[0], write_days(folder.path() + "/d.nc", 90, 90, -273.15),
+                                        good[2]};
+  const auto seen = [&](const std::vector<std::string>& paths, int ranks) {
+    SeenValues found;
+    run_ranks(ranks, [&](Communicator& communicator) {
+      FileSet files(paths);
+      files.select({"x", {}}, true);
+      Channels channels;
+      channels.targets.emplace_back();
+      channels.targets[0].name = "x";
+      channels.targets[0].field = {"x", {}};
+      const Statistics statistics =
+          compute_statistics(files, channels, {{at("2000-01-01"), at("2002-01-01")}}, kDay, communicator);
+      EXPECT_EQ(statistics.fields.at("x").least, statistics.seen.at("x").least);
+      EXPECT_EQ(statistics.fields.at("x").largest, statistics.seen.at("x").largest);
+      if (communicator.rank() == 0) found = statistics.seen.at("x");
+    });
+    return found;
+  };
+  EXPECT_EQ(seen(good, 1).jump, 0) << "another season, behind a gap, is no other unit";
+  for (const int ranks : {1, 3}) {
+    const SeenValues found = seen(lie, ranks);
+    EXPECT_LT(found.jump, -250);
+    EXPECT_GT(found.jump_deviations, 6);
+    EXPECT_EQ(found.jumped, at("2000-01-01") + 90 * kDay);
+  }
+}
+
 TEST(Statistics, AreEqualInEveryBitOnAnyNumberOfRanks) {
   Statistics alone;
   run_ranks(1, [&](Communicator& communicator) { alone = of_fixtures(communicator); });
@@ -80,6 +145,8 @@ TEST(Statistics, SurviveTheirFileInEveryBit) {
   Statistics statistics;
   statistics.lead_time = 6 * kHour;
   statistics.fields["t2m"] = {"K", 280.1234567890123, 1.0 / 3, 1e-300};
+  statistics.fields["t2m"].least = 1.0 / 7;
+  statistics.fields["t2m"].largest = 300 + 1.0 / 7;
   EXPECT_TRUE(Statistics::from_text(statistics.to_text(), "stats.json") == statistics);
 }
 

@@ -14,10 +14,11 @@ TEST(TimeAxis, ParsesDatesOfTheConfiguration) {
   EXPECT_EQ(parse_time("1970-01-01"), 0);
   EXPECT_EQ(parse_time("2019-03-01"), 1551398400);
   EXPECT_EQ(parse_time("2019-03-01T06:00"), 1551398400 + 6 * 3600);
+  EXPECT_EQ(parse_time("2019-03-01T06"), 1551398400 + 6 * 3600);
   EXPECT_EQ(parse_time("2019-03-01 06:00:07Z"), 1551398400 + 6 * 3600 + 7);
   EXPECT_EQ(parse_time("1969-12-31T23:59:59"), -1);
   for (const char* bad : {"", "2019", "2019-13-01", "2019-02-29", "2019-03-01T", "2019-03-01T24:00",
-                          "2019-03-01x", "1900-02-29", "-2019-03-01", "2019-03-01T06"}) {
+                          "2019-03-01x", "1900-02-29", "-2019-03-01", "2019-03-01T24", "2019-03-01T06:"}) {
     EXPECT_FALSE(parse_time(bad)) << bad;
   }
   EXPECT_TRUE(parse_time("2000-02-29"));

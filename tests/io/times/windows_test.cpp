@@ -38,6 +38,16 @@ TEST(Windows, LieWholeInAPeriodButForEarlierInputs) {
             48U - 6);
 }
 
+TEST(NearestTime, IsTheEarlierOneOfTwo) {
+  const std::vector<Time> times = {10, 20, 40};
+  EXPECT_EQ(nearest_time(times, 5), 10);
+  EXPECT_EQ(nearest_time(times, 14), 10);
+  EXPECT_EQ(nearest_time(times, 15), 10);
+  EXPECT_EQ(nearest_time(times, 16), 20);
+  EXPECT_EQ(nearest_time(times, 90), 40);
+  EXPECT_FALSE(nearest_time({}, 5));
+}
+
 TEST(Windows, WithMissingTimesAreLeftOut) {
   std::vector<Time> times = every(6, "2020-01-01", "2020-01-03T18:00");
   std::erase(times, at("2020-01-02T06:00"));

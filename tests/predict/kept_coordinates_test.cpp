@@ -1,0 +1,110 @@
+// What files of forecasts keep of the input beside its fields: scalar coordinates, and from when to when a
+// state holds.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "io/netcdf_writer.h"
+#include "predict/forecast_file.h"
+#include "support/netcdf_reader.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace kept_coordinates_test {
+
+using testing::NetcdfReader;
+using testing::TemporaryFolder;
+
+/// Daily means at noon, each with its day as bounds; the height of t2m is 2 m, that of u10 10 m.
+std::string write_daily(const std::string& path, bool uneven) {
+  testing::NetcdfWriter file(path);
+  const int time = file.dimension("time", 3), bounds = file.dimension("bnds", 2),
+            lat = file.dimension("lat", 2), lon = file.dimension("lon", 3);
+  const int times = file.variable("time", NC_DOUBLE, {time}),
+            limits = file.variable("time_bnds", NC_DOUBLE, {time, bounds}),
+            lats = file.variable("lat", NC_DOUBLE, {lat}), lons = file.variable("lon", NC_DOUBLE, {lon}),
+            height = file.variable("height", NC_DOUBLE, {}), mast = file.variable("mast", NC_FLOAT, {}),
+            layer = file.variable("layer", NC_FLOAT, {bounds}), run = file.variable("run", NC_DOUBLE, {}),
+            other = file.variable("other", NC_DOUBLE, {});
+  const int t2m = file.variable("t2m", NC_FLOAT, {time, lat, lon}),
+            u10 = file.variable("u10", NC_FLOAT, {time, lat, lon});
+  file.text(times, "units", "days since 1970-01-01");
+  file.text(times, "bounds", "time_bnds");
+  file.text(lats, "units", "degrees_north");
+  file.text(lons, "units", "degrees_east");
+  file.text(height, "units", "m");
+  file.text(height, "standard_name", "height");
+  file.text(height, "positive", "up");
+  file.text(mast, "units", "m");
+  file.text(mast, "bounds", "layer");
+  file.text(run, "units", "days since 1970-01-01");
+  file.text(run, "standard_name", "forecast_reference_time");
+  file.text(t2m, "coordinates", "height run");
+  file.text(t2m, "cell_methods", "time: mean");
+  file.text(u10, "coordinates", "mast");
+  file.end();
+  file.put(times, std::vector<double>{0.5, 1.5, 2.5});
+  file.put(limits, std::vector<double>{0, 1, uneven ? 1.25 : 1, 2, 2, 3});
+  file.put(lats, std::vector<double>{10, 20});
+  file.put(lons, std::vector<double>{0, 5, 10});
+  file.put(height, std::vector<double>{2});
+  file.put(mast, std::vector<double>{10});
+  file.put(layer, std::vector<double>{9, 11});
+  file.put(run, std::vector<double>{0});
+  file.put(other, std::vector<double>{7});
+  return path;
+}
+
+std::string write_of(const TemporaryFolder& folder, const std::string& input, int every, bool means) {
+  const std::string path = folder.path() + "/out.nc";
+  std::filesystem::remove(path);
+  FileSet files({input});
+  ForecastContents contents{{12 * kHour}, kDay, 4, {{"t2m", {}}, {"u10", {}}}, false, {}};
+  contents.every = every;
+  contents.means = means;
+  for (const Field& field : contents.fields) files.select(field, true);
+  OutputFile output(path, false);
+  ForecastFile(files, contents, output, 1).finish();
+  return path;
+}
+
+TEST(ForecastFile, KeepsScalarCoordinatesOfVariables) {
+  const TemporaryFolder folder;
+  const NetcdfReader file(write_of(folder, write_daily(folder.path() + "/in.nc", false), 1, false));
+  EXPECT_EQ(file.text("t2m", "coordinates"), "valid_time height");
+  EXPECT_EQ(file.values("height"), std::vector<double>{2});
+  EXPECT_EQ(file.text("height", "units"), "m");
+  EXPECT_EQ(file.text("height", "standard_name"), "height");
+  EXPECT_EQ(file.text("height", "positive"), "up");
+  EXPECT_EQ(file.text("u10", "coordinates"), "valid_time mast");
+  EXPECT_EQ(file.values("mast"), std::vector<double>{10});
+  EXPECT_EQ(file.text("mast", "bounds"), "layer");
+  EXPECT_EQ(file.values("layer"), (std::vector<double>{9, 11}));
+  EXPECT_FALSE(file.has("run")) << "the start of the forecasts is another";
+  EXPECT_FALSE(file.has("other")) << "no variable names it";
+}
+
+TEST(ForecastFile, DailyMeansKeepTheBoundsOfTheirTimes) {
+  const TemporaryFolder folder;
+  const std::string input = write_daily(folder.path() + "/in.nc", false);
+  {
+    const NetcdfReader file(write_of(folder, input, 1, false));
+    EXPECT_EQ(file.values("valid_time"), (std::vector<double>{36, 60, 84, 108}));
+    EXPECT_EQ(file.text("valid_time", "bounds"), "valid_time_bnds");
+    EXPECT_EQ(file.values("valid_time_bnds"), (std::vector<double>{24, 48, 48, 72, 72, 96, 96, 120}));
+    EXPECT_FALSE(file.has("lead_time_bnds"));
+  }
+  {
+    const NetcdfReader file(write_of(folder, input, 2, false));
+    EXPECT_EQ(file.values("valid_time_bnds"), (std::vector<double>{48, 72, 96, 120}));
+  }
+  {
+    const NetcdfReader file(write_of(folder, input, 2, true));
+    EXPECT_EQ(file.values("valid_time_bnds"), (std::vector<double>{24, 72, 72, 120})) << "two whole days";
+  }
+  const std::string uneven = write_daily(folder.path() + "/uneven.nc", true);
+  EXPECT_FALSE(NetcdfReader(write_of(folder, uneven, 1, false)).has("valid_time_bnds"));
+}
+
+}  // namespace kept_coordinates_test
+}  // namespace jigsaw
