@@ -26,12 +26,12 @@ std::function<ExitCode()> declare_manual(const CommandOptions& command, const In
 const std::vector<Command>& command_table() {
   static const std::vector<Command> kTable = {
       {"train", "Train, as without a command (options: jigsaw-train --help)", declare_train,
-       RunsOn::kEveryRank},
+       RunsOn::kEveryRank, true},
       {"check", "Open all that a run would need, plan it, read a batch, and end", declare_check,
        RunsOn::kEveryRank},
       {"init", "Write a first configuration that runs on these data files", declare_init, RunsOn::kFirstRank},
       {"predict", "Write what a trained model predicts, in physical units", declare_predict,
-       RunsOn::kEveryRank},
+       RunsOn::kEveryRank, true},
       {"evaluate", "Score what a trained model predicts, as a validation without training", declare_evaluate,
        RunsOn::kEveryRank},
       {"report",
@@ -57,7 +57,7 @@ const std::vector<Command>& command_table() {
        RunsOn::kFirstRank},
       {"sweep",
        "Train one run of a search over keys of the configuration (--config, --set, … as for training)",
-       declare_sweep, RunsOn::kEveryRank},
+       declare_sweep, RunsOn::kEveryRank, true},
       {"completion", "Print what makes a shell complete commands and options", declare_completion,
        RunsOn::kFirstRank},
       {"manual", "Print the manual page (jigsaw-train manual | man -l -)", declare_manual,

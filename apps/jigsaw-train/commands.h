@@ -29,6 +29,7 @@ struct Command {
   const char* summary;
   Declare declare;
   RunsOn ranks;
+  bool is_stopped = false;  ///< a signal ends it with exit code 75, to be started again; see stop_signals.h
 };
 
 /// All of them, in the order of --help.

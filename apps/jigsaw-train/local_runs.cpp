@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/stop_signal.h"
 #include "base/text.h"
 #include "comm/mpi/own_folder.h"
 
@@ -25,7 +26,6 @@ extern char** environ;
 namespace jigsaw {
 namespace {
 
-constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 /// What wakes this process: a child's end, or a signal that asks it to stop.
 sigset_t awaited_signals() {
   sigset_t set;

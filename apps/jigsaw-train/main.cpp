@@ -12,6 +12,7 @@
 #include "files/io_lock.h"
 #include "files/probe.h"
 #include "printed.h"
+#include "stop_signals.h"
 #include "version.h"
 
 namespace jigsaw {
@@ -143,6 +144,7 @@ ExitCode run(int argc, char** argv) {
   }
   for (int i = 0; i < argc; ++i) line.invocation.command_line += concat(i > 0 ? " " : "", argv[i]);
   const std::size_t chosen = line.chosen();
+  if (!command_table()[chosen].is_stopped) remove_stop_signals();
   if (command_table()[chosen].ranks == RunsOn::kFirstRank && !first) return ExitCode::kDone;
   const ExitCode code = line.actions[chosen]();
   // What ranks do together has its results in files, and does not fail for lines that nobody can read.
@@ -155,8 +157,12 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace jigsaw;
+  install_stop_signals();  // before MPI begins, which leaves handlers that are there
   leave_failed_files_alone();
-  if (argc == 2 && std::string(argv[1]) == Probe::kCommand) return run_probe();
+  if (argc == 2 && std::string(argv[1]) == Probe::kCommand) {
+    remove_stop_signals();
+    return run_probe();
+  }
   if (constexpr const char* kSelf = "/proc/self/exe"; std::filesystem::exists(kSelf))
     set_probe_program(kSelf);
   ExitCode code = ExitCode::kInternal;

@@ -180,7 +180,7 @@ std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invo
   auto options = std::make_shared<PlanArguments>();
   add_configuration(command, options->configuration).required();
   command.add_option("--ranks", options->ranks, "How many; default: those of the configuration's mesh")
-      .within(1, 1 << 20);
+      .within(1, 1 << 17);
   command.add_option("--memory", options->memory,
                      "What a rank's arrays may take, such as 60GB; default: nine tenths of the machine's");
   command.add_option(

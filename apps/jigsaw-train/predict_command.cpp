@@ -166,7 +166,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     forecasts.attributes = attributes;
     // Until now there was nothing to keep, and they ended it; from now on no rank is ended by what the others
     // outlive.
-    forecasts.stop = &install_stop_signals();
+    forecasts.stop = &keep_stop_signals();
     together(job.world, [] {});
     return write_forecasts(model, forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
   });

@@ -3,11 +3,15 @@
 
 namespace jigsaw {
 
-/// From now on SIGTERM and SIGUSR1 (what SLURM sends before a time limit), Ctrl-C, and SIGHUP of a terminal
-/// that is gone set what is returned, instead of ending the process; they may come several times. nohup's
-/// SIGHUP stays ignored.
-const std::atomic<bool>& install_stop_signals();
-/// What they set, before they are installed, too.
-const std::atomic<bool>& stop_asked();
+/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit), Ctrl-C, and SIGHUP of a terminal that is gone
+/// ask a training or a forecast to stop; they may come several times. nohup's SIGHUP stays ignored.
+///
+/// From now on they end the process at once, with exit code 75 and a line by the first rank, for there is
+/// nothing to save yet. To be called first thing: what comes before that ends it as any program.
+void install_stop_signals();
+/// They end the process as any program again.
+void remove_stop_signals();
+/// From now on they only set what is returned, to the signal's number; 0: none has come.
+const std::atomic<int>& keep_stop_signals();
 
 }  // namespace jigsaw

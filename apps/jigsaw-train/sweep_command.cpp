@@ -18,6 +18,7 @@
 #include "samples/channels.h"
 #include "sweep/status_table.h"
 #include "sweep/successive_halving.h"
+#include "sweep/whole_ranges.h"
 #include "task/configuration.h"
 #include "task/scores.h"
 
@@ -32,23 +33,41 @@ struct SweepArguments {
   bool size = false;                  ///< print how many tasks there are
   bool summary = false;               ///< print how the runs stand
   bool state = false;                 ///< print how the one run stands
+  bool states = false;                ///< print how each task stands
   int gave_up = 0;                    ///< the run ended so, and is not to be waited for; 0: nothing is noted
   std::string format = "table";       ///< of the summary: table, json or csv
   int local = 0;                      ///< run all here, so many at a time
   int ranks = 1;                      ///< of each run under `local`
 
   /// Whether it trains in this process, on all ranks that were launched.
-  bool trains() const { return !list && !size && !summary && !state && gave_up == 0 && local == 0; }
+  bool trains() const {
+    return !list && !size && !summary && !state && !states && gave_up == 0 && local == 0;
+  }
 };
 
 /// A sweep as its files and the command line say it.
 struct Sweep {
   SearchSpace space;
+  Json json;  ///< of the configuration, as it was given
   Configuration base;
   std::vector<Assignment> wanted;
   std::filesystem::path folder;
   std::vector<HalvingRound> rounds;  ///< of successive halving; else empty
 
+  /// The configuration with what a run sets.
+  Json changed(const Assignment& run) const {
+    Json changed = json;
+    for (const auto& [key, value] : run) apply_override(changed, concat(key, "=", value.dump()));
+    return changed;
+  }
+  bool accepts(const Assignment& run) const {
+    try {
+      parse<Configuration>(changed(run));
+      return true;
+    } catch (const ConfigError&) {
+      return false;
+    }
+  }
   bool halving() const { return space.method == SearchMethod::kHalving; }
   std::size_t tasks(const RunList& list) const {
     if (!halving()) return list.runs().size();
@@ -71,7 +90,11 @@ void check_metric(const SearchSpace& space, const Configuration& run) {
                              did_you_mean(space.metric, known), "; it gives for example ", known.back()));
   };
   if (run.data.of_images()) {
-    const std::size_t dot = space.metric.rfind('.');
+    const bool given = std::ranges::any_of(measures, [&](const std::string& measure) {
+      return space.metric.size() > measure.size() + 1 && space.metric.ends_with("." + measure);
+    });
+    if (given) return;
+    const std::size_t dot = space.metric.find('.');
     const std::string variable = dot == std::string::npos ? "" : space.metric.substr(0, dot + 1);
     std::vector<std::string> known = {"loss"};
     for (const std::string& measure : measures) known.push_back(variable + measure);
@@ -88,10 +111,11 @@ void check_metric(const SearchSpace& space, const Configuration& run) {
 
 Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments) {
   if (arguments.config.empty()) throw ConfigError("command line: sweep needs --config FILE beside --grid");
-  const Json json = configuration_json(arguments);
   Sweep sweep;
-  sweep.base = parse<Configuration>(json);
+  sweep.json = configuration_json(arguments);
+  sweep.base = parse<Configuration>(sweep.json);
   sweep.space = parse<SearchSpace>(load_config(options.grid, "sweep"));
+  draw_whole_numbers(sweep.space, [&](const Assignment& run) { return sweep.accepts(run); });
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   if (sweep.wanted.empty()) throw ConfigError("the sweep has no run: one of its keys has no values");
   if (const auto different = std::ssize(sweep.wanted); different < sweep.space.count) {
@@ -107,17 +131,22 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
     sweep.rounds = halving_rounds(sweep.space.halving, static_cast<std::int64_t>(sweep.wanted.size()),
                                   *sweep.base.train.steps);
   }
-  // Every run's configuration is read now: a wrong key or value shows before the first run, not in the last.
-  for (const Assignment& run : sweep.wanted) {
-    Json changed = json;
-    for (const auto& [key, value] : run) apply_override(changed, concat(key, "=", value.dump()));
-    try {
-      check_metric(sweep.space, parse<Configuration>(changed));
-    } catch (const ConfigError& error) {
-      throw ConfigError(concat("the sweep's run ", Json(run).dump(), ": ", error.what()));
-    }
-  }
   return sweep;
+}
+
+/// The configuration of every run that is new is read before the list has it: a wrong key or value shows
+/// before the first run, not in the last; what the list has was read when it came there.
+RunList::Check check_of(const Sweep& sweep) {
+  return [&sweep](const Assignment& run) {
+    try {
+      check_metric(sweep.space, parse<Configuration>(sweep.changed(run)));
+    } catch (const ConfigError& error) {
+      throw ConfigError(concat("the sweep's run ", Json(run).dump(), ": ", error.what(),
+                               wants_whole_numbers(sweep.space, run, [&](const Assignment& other) {
+                                 return sweep.accepts(other);
+                               })));
+    }
+  };
 }
 
 /// A task of the sweep: which run, and what it sets.
@@ -177,7 +206,7 @@ Task begin_task(const SweepArguments& options, const ConfigArguments& arguments,
   together(world, [&] {
     if (world.rank() != 0) return;
     const Sweep sweep = open_sweep(options, arguments);
-    const RunList list = RunList::update(sweep.folder, sweep.wanted);
+    const RunList list = RunList::update(sweep.folder, sweep.wanted, check_of(sweep));
     task = task_at(sweep, list, index_of(options));
     make_folder(task.folder);
     task.before = run_status(task.folder, sweep.space.metric);
@@ -285,7 +314,7 @@ ExitCode code_of_failures(const std::set<int>& codes) {
 /// Rounds one after the other, the runs of a round so many at a time.
 ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const Sweep sweep = open_sweep(options, train.configuration);
-  const RunList list = RunList::update(sweep.folder, sweep.wanted);
+  const RunList list = RunList::update(sweep.folder, sweep.wanted, check_of(sweep));
   std::vector<std::int64_t> sizes;
   for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
   if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
@@ -296,12 +325,22 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     std::vector<LocalRun> runs;
-    for (std::int64_t i = 0; i < size; ++i) runs.push_back(local_run(sweep, list, options, train, first + i));
+    std::vector<RunState> before;
+    for (std::int64_t i = 0; i < size; ++i) {
+      runs.push_back(local_run(sweep, list, options, train, first + i));
+      before.push_back(how_it_ended(sweep.folder / runs.back().name).state);
+    }
     const bool stopped = run_locally(runs, options.local, shares, [&](std::size_t i, int exit_code) {
       const std::string& run = runs[i].name;
       const RunStatus status = run_status(sweep.folder / run, sweep.space.metric);
+      // Refused, for another start of the sweep trains it, or has just ended it: note_end() says nothing of
+      // that.
+      const bool others = exit_code == static_cast<int>(ExitCode::kConfig) &&
+                          status.state != RunState::kFailed &&
+                          (status.state == RunState::kRunning || status.state != before[i]);
       std::cout << run << ": "
-                << (exit_code == 0    ? "finished"
+                << (others            ? "trained by another process, now"
+                    : exit_code == 0  ? "finished"
                     : exit_code == 75 ? "stopped"
                                       : concat("failed with exit code ", exit_code))
                 << " at step " << status.step
@@ -309,7 +348,7 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
                 << std::endl;
       if (exit_code == static_cast<int>(ExitCode::kStopped)) {
         goes_on = true;
-      } else if (exit_code != 0) {
+      } else if (exit_code != 0 && !others) {
         failures.insert(exit_code);
       }
     });
@@ -322,6 +361,27 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   throw Error(code_of_failures(failures),
               concat("runs of the sweep failed; their output is in output.txt of their folders in ",
                      sweep.folder.string()));
+}
+
+/// A line each, "7 failed 137". Who takes part in a later round of successive halving may not be known yet.
+void print_states(const Sweep& sweep, const RunList& list) {
+  std::int64_t number = 0;
+  const auto print = [&](const RunStatus& status) {
+    std::cout << number++ << " " << name(status.state);
+    if (status.exit_code) std::cout << " " << *status.exit_code;
+    std::cout << '\n';
+  };
+  const auto print_all = [&](const std::vector<SweepRun>& runs) {
+    for (const SweepRun& run : runs) print(how_it_ended(list.folder_of(run)));
+  };
+  if (!sweep.halving()) return print_all(list.runs());
+  for (std::size_t round = 0; round < sweep.rounds.size(); ++round) {
+    try {
+      print_all(halving_participants(sweep.space, list, sweep.rounds, round));
+    } catch (const NotYet&) {
+      for (std::int64_t i = 0; i < sweep.rounds[round].runs; ++i) print({});
+    }
+  }
 }
 
 void print_list(const Sweep& sweep, const RunList& list) {
@@ -346,10 +406,15 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
   }
   if (options.local > 0) return train_all(options, train);
   const Sweep sweep = open_sweep(options, train.configuration);
-  const RunList list = RunList::preview(sweep.folder, sweep.wanted);
-  if (options.state || options.gave_up > 0) {
+  // What only asks how runs stand reads no configurations.
+  const bool checks = options.list || options.size;
+  const RunList list =
+      RunList::preview(sweep.folder, sweep.wanted, checks ? check_of(sweep) : RunList::Check());
+  if (options.states) {
+    print_states(sweep, list);
+  } else if (options.state || options.gave_up > 0) {
     const Task task = task_at(sweep, list, index_of(options));
-    const RunStatus status = run_status(task.folder, sweep.space.metric);
+    const RunStatus status = how_it_ended(task.folder);
     if (options.state) {
       std::cout << name(status.state);
       if (status.exit_code) std::cout << " " << *status.exit_code;
@@ -387,6 +452,8 @@ std::function<ExitCode()> declare_sweep(const CommandOptions& command, const Inv
   what.add_flag("--size", options->size, "Print how many tasks there are");
   what.add_flag("--summary", options->summary, "Print how the runs stand, and the best");
   what.add_flag("--state", options->state, "Print how the run of --index stands, and its last exit code");
+  what.add_flag("--states", options->states,
+                "Print how each task stands: its number, state and last exit code");
   what.add_option("--gave-up", options->gave_up,
                   "Note that the run of --index was killed, with this exit code, and is not started again")
       .within(1, 255);

@@ -67,14 +67,13 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
     run.max_minutes = options.max_minutes;
     run.trace = {options.trace, options.profile, options.trace_steps, job.configuration.output};
     run.find_nan = options.find_nan;
-    run.stop = &stop_asked();
     RunFiles files({job.configuration.report, job.configuration.tensorboard}, job.log);
     ClimatologyScores climatology(job.log);
     if (job.configuration.validation.climatology) run.observers.push_back(&climatology);
     if (job.configuration.report || job.configuration.tensorboard) run.observers.push_back(&files);
     tell_mesh(job, job.world.size());
     Trainer trainer(job.configuration, run, job.world, job.log);
-    install_stop_signals();  // until now there was nothing to save, and they ended it
+    trainer.stop_on(keep_stop_signals());  // until now there was nothing to save, and they ended it
     return trainer.run();
   });
 }

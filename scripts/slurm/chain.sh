@@ -24,7 +24,7 @@ done
 [[ ${1-} == -- ]] || die "options of jigsaw-train come behind --"
 shift
 
-# How the job before ended; a file on a file system that all nodes see.
+# How the job before ended, removed by the last one; a file on a file system that all nodes see.
 state=$(mktemp "$PWD/.jigsaw-chain-XXXXXX")
 echo 75 > "$state"
 before=
@@ -32,8 +32,17 @@ all=()
 for ((job = 1; job <= jobs; ++job)); do
   dependency=()
   [[ -z $before ]] || dependency=("--dependency=afterany:$before")
-  before=$(JIGSAW_CHAIN=$state sbatch --parsable --no-requeue --export=ALL "${dependency[@]}" "${options[@]}" \
-    "$here/train.sbatch" "$@")
+  last=
+  ((job < jobs)) || last=yes # it removes the file when it ends
+  if ! before=$(JIGSAW_CHAIN=$state JIGSAW_CHAIN_LAST=$last sbatch --parsable --no-requeue --export=ALL \
+    "${dependency[@]}" "${options[@]}" "$here/train.sbatch" "$@"); then
+    if ((job == 1)); then
+      rm -f "$state"
+      die "sbatch failed, and no job was submitted"
+    fi
+    die "sbatch failed for job $job of $jobs; submitted are ${all[*]}, which train as far as they come; to end them:" \
+      "scancel ${all[*]}"
+  fi
   echo "job $job of $jobs: $before"
   all+=("$before")
 done

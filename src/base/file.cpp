@@ -34,13 +34,13 @@ std::string not_regular(const char* what, const std::string& path, mode_t mode) 
   return concat("cannot ", what, " ", path, ": it is ", kind_of(mode), ", not a regular file");
 }
 
-/// PATH.tmp, made anew.
+/// Under its private name, made anew.
 File open_temporary(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     throw FileError(not_regular("replace", path, status.st_mode));
   }
-  return fresh_file(path + ".tmp");
+  return fresh_file(private_name(path));
 }
 
 }  // namespace
@@ -175,7 +175,9 @@ File fresh_file(const std::string& path) {
   return {path, O_RDWR | O_CREAT | O_EXCL};
 }
 
-Replacement::Replacement(std::string path) : path_(std::move(path)), file_(open_temporary(path_)) {}
+Replacement::Replacement(std::string path) : path_(std::move(path)), file_(open_temporary(path_)) {
+  other_writer(path_);
+}
 
 Replacement::~Replacement() {
   if (!committed_) ::unlink(file_.path().c_str());
@@ -189,13 +191,23 @@ void Replacement::commit() {
 }
 
 void write_text_atomically(const std::string& path, std::string_view text) {
-  Replacement replacement(path);
+  Replacement replacement(path, open_temporary(path));
   replacement.file().write(std::as_bytes(std::span(text)), 0);
   replacement.commit();
 }
 
 void rename_path(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0) refuse_path("write", to, errno);
+}
+
+bool rename_new(const std::string& from, const std::string& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST) return false;
+  // File systems that cannot do both at once (NFS, some FUSE).
+  struct stat status {};
+  if (::lstat(to.c_str(), &status) == 0) return false;
+  rename_path(from, to);
+  return true;
 }
 
 void sync_folder(const std::string& path) {

@@ -71,8 +71,20 @@ class File {
 /// to.
 File fresh_file(const std::string& path);
 
-/// A file that takes the place of PATH whole or not at all, whenever the process or the machine dies:
-/// PATH.tmp beside it until commit(), and gone with the value if that was not called.
+/// The name beside PATH under which this process, and no other on any machine, writes what becomes PATH:
+/// "PATH.tmp-node12-4711". Names that would be too long are cut.
+std::string private_name(const std::string& path);
+
+/// What other processes of this machine have under private names of PATH: "process 4711" of one that lives.
+/// What dead ones left is removed, with what stands beside it under that name and a dot. Where a folder
+/// cannot be read, and of other machines, nothing is known.
+std::string other_writer(const std::string& path);
+/// Removes what dead processes of this machine left in a folder under private names of whatever.
+void remove_left(const std::string& folder) noexcept;
+
+/// A file that takes the place of PATH whole or not at all, whenever the process or the machine dies: under
+/// private_name(PATH) until commit(), and gone with the value if that was not called. What dead processes
+/// left under other such names goes.
 class Replacement {
  public:
   /// @throws FileError  also when PATH is there and no regular file: a device, a folder, …
@@ -87,6 +99,9 @@ class Replacement {
   void commit();
 
  private:
+  friend void write_text_atomically(const std::string& path, std::string_view text);
+  Replacement(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
+
   std::string path_;
   File file_;
   bool committed_ = false;
@@ -95,11 +110,13 @@ class Replacement {
 /// The whole text of a file. FileError when it cannot be read or is longer than `max_bytes`.
 std::string read_text(const std::string& path, std::int64_t max_bytes);
 
-/// Replaces a file by this text, as a Replacement does.
+/// Replaces a file by this text, as a Replacement does, but looks for nothing that others left.
 void write_text_atomically(const std::string& path, std::string_view text);
 
 /// Renames a file or folder; what has the new name is replaced if it is a file.
 void rename_path(const std::string& from, const std::string& to);
+/// Renames a file unless there is something of the new name by now. @return  whether it was renamed.
+bool rename_new(const std::string& from, const std::string& to);
 
 /// Returns when the names in a folder are on the disk as they are now.
 void sync_folder(const std::string& path);

@@ -1,6 +1,12 @@
 #include "base/line_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
 
 namespace jigsaw::inline base {
 
@@ -10,8 +16,9 @@ void LineFile::open() {
   size_ = file_->size();
 }
 
-void LineFile::append(std::string_view line) {
+bool LineFile::append(std::string_view line) {
   open();
+  const bool followed = follow();
   try {
     file_->write(std::as_bytes(std::span(line)), size_);
   } catch (const FileError&) {
@@ -19,6 +26,36 @@ void LineFile::append(std::string_view line) {
     throw;
   }
   size_ += static_cast<std::int64_t>(line.size());
+  return followed;
+}
+
+/// Sees that the open file is the one of this name. Where that cannot be it goes on in the one that is open:
+/// its folder was moved with it, or removed.
+bool LineFile::follow() {
+  struct stat own {
+  }, there{};
+  if (::fstat(file_->descriptor(), &own) != 0) return false;
+  if (::stat(path_.c_str(), &there) == 0) {
+    const bool same = own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+    if (same || !S_ISREG(there.st_mode)) return false;
+    file_.emplace(path_, O_RDWR);
+    size_ = file_->size();
+    return true;
+  }
+  if (errno != ENOENT) return false;
+  const std::size_t folder = path_.rfind('/');
+  if (folder != std::string::npos && ::access(path_.substr(0, folder + 1).c_str(), W_OK) != 0) return false;
+  constexpr std::int64_t kAtOnce = 1 << 20;
+  File anew(path_, O_RDWR | O_CREAT);
+  std::vector<std::byte> lines(static_cast<std::size_t>(std::min(kAtOnce, size_)));
+  for (std::int64_t at = 0; at < size_; at += std::ssize(lines)) {
+    const std::span part(lines.data(),
+                         static_cast<std::size_t>(std::min(std::ssize(lines) + at, size_) - at));
+    file_->read(part, at);
+    anew.write(part, at);
+  }
+  file_ = std::move(anew);
+  return true;
 }
 
 }  // namespace jigsaw::inline base

@@ -27,6 +27,7 @@ void print_to_stderr(std::string line) {
 void Log::open(const std::string& path) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
+  path_ = path;
   file_.emplace(path);
   try {
     file_->open();
@@ -89,7 +90,11 @@ void Log::clear_status() {
 void Log::write_file(const std::string& line) {
   if (!file_) return;
   try {
-    file_->append(concat(utc_stamp(), ' ', line, '\n'));
+    const bool renewed = file_->append(concat(utc_stamp(), ' ', line, '\n'));
+    if (!renewed || std::exchange(renewed_, true)) return;
+    const std::string said = concat(path_, kWrittenAnew);
+    print_to_stderr("jigsaw-train: warning: " + said);
+    file_->append(concat(utc_stamp(), " warning: ", said, '\n'));
   } catch (const FileError& error) {
     if (std::exchange(warned_, true)) return;
     print_to_stderr(

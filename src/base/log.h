@@ -49,7 +49,8 @@ class Log {
   bool status_open_ = false;
   std::mutex mutex_;
   std::optional<LineFile> file_;
-  bool warned_ = false;
+  std::string path_;  ///< of the file
+  bool warned_ = false, renewed_ = false;
 };
 
 }  // namespace jigsaw::inline base

@@ -166,7 +166,10 @@ Forwarding forwarding(int ranks, double peers, double block_bytes) {
 }
 
 Sent sent_by(const Call& call, int rank, int ranks) {
-  const std::vector<Level> all = levels(ranks, rank);
+  // An exchange has none, and of rings there are many.
+  const bool by_levels = call.kind == Collective::kAllGather || call.kind == Collective::kReduceScatter ||
+                         call.kind == Collective::kAllReduce || call.kind == Collective::kControl;
+  const std::vector<Level> all = by_levels ? levels(ranks, rank) : std::vector<Level>();
   const std::int64_t element = call.send.defined() ? size_of(call.send.dtype()) : 1;
   Sent sent;
   switch (call.kind) {

@@ -135,6 +135,8 @@ bool Watchdog::speak() {
     return false;
   }
   if (waited == Wait::kEnd) return true;
+  std::error_code ignored;
+  std::filesystem::remove(alive(), ignored);  // the job ends without destructors
   give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : own_status().text));
   return true;
 }

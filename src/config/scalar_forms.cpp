@@ -36,6 +36,8 @@ void StringForm::read(const Json& json, std::string& value, const Place& at) con
     at.wrong(text(Wording::kWithArticle), json);
   }
   value = json.get<std::string>();
+  // It would end a path there, and the sentence about it.
+  if (value.find('\0') != std::string::npos) at.error("must not hold the character \\u0000");
 }
 
 Json NumberForm::schema(const Json&, SchemaDefinitions&) const {
@@ -74,7 +76,7 @@ std::int64_t read_integer(const Json& json, const NumberRange& range, const std:
     if (!too_large) integer = static_cast<std::int64_t>(number);
   }
   if (too_large) {
-    at.error(concat("must be ", expected, " that fits in 64 bits and is written in full, not ", json.dump()));
+    at.error(concat("must be ", expected, ", up to 2^63 - 1 and written in full, not ", json.dump()));
   }
   if (!range.contains(static_cast<double>(integer))) {
     at.error(concat("must be ", range.text(), ", not ", json.dump()));

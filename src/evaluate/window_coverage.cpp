@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/text.h"
+#include "times/windows.h"
 #include "train/data_report.h"
 
 namespace jigsaw::inline evaluate {
@@ -35,16 +37,23 @@ std::vector<NeededVariable> needed_variables(const Dataset& data, int leads) {
   return needed;
 }
 
-/// At which any of the states is.
-std::vector<Time> times_of_any(const Dataset& data) {
-  std::set<Time> all;
+/// At which any of the states is; of variables that are there at unlike steps, at which all are that are
+/// somewhere.
+std::vector<Time> times_of_states(const Dataset& data) {
+  std::set<Time> any;
+  std::set<Time> steps;
+  std::optional<std::vector<Time>> common;
   const auto add = [&](const Field& field) {
     const std::vector<Time>& times = data.files().times(field);
-    all.insert(times.begin(), times.end());
+    if (times.empty()) return;
+    any.insert(times.begin(), times.end());
+    steps.insert(usual_step(times));
+    common = common ? common_times(*common, times) : times;
   };
   for (const Channel& target : data.channels().targets) add(target.field);
   for (const Field& field : fields_of(data.channels().inputs, Role::kPrognostic)) add(field);
-  return {all.begin(), all.end()};
+  if (steps.size() > 1 && !common->empty()) return *common;
+  return {any.begin(), any.end()};
 }
 
 }  // namespace
@@ -82,16 +91,20 @@ WindowCoverage window_coverage(const std::vector<Time>& windows, const std::vect
       if (period.contains(time + reach)) of_period.insert(time);
   }
   coverage.of_period = std::ssize(of_period);
-  std::map<std::string, std::set<Time>> lacking;  // windows that a variable keeps from being scored
+  std::map<std::string, std::set<Time>> kept_out;  // windows that a variable keeps from being scored
   for (const Time time : of_period) {
     if (std::ranges::binary_search(windows, time)) continue;
+    bool lacks = false;
     for (const NeededVariable& variable : needed) {
-      if (std::ranges::any_of(variable.offsets, [&](Time offset) { return !variable.has(time + offset); }))
-        lacking[variable.name].insert(time);
+      if (std::ranges::all_of(variable.offsets, [&](Time offset) { return variable.has(time + offset); }))
+        continue;
+      kept_out[variable.name].insert(time);
+      lacks = true;
     }
+    coverage.lacking += lacks ? 1 : 0;
   }
   std::map<std::set<Time>, std::vector<std::string>> alike;
-  for (const auto& [name, times] : lacking) alike[times].push_back(name);
+  for (const auto& [name, times] : kept_out) alike[times].push_back(name);
   for (const auto& [times, names] : alike) coverage.left_out.push_back({names, std::ssize(times)});
   std::ranges::stable_sort(coverage.left_out, std::greater(), &WindowCoverage::LeftOut::windows);
   return coverage;
@@ -100,24 +113,24 @@ WindowCoverage window_coverage(const std::vector<Time>& windows, const std::vect
 WindowCoverage window_coverage(const Dataset& data, int leads) {
   std::vector<Time> windows = data.valid_windows();
   windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
-  WindowCoverage coverage =
-      window_coverage(windows, times_of_any(data), data.files().periods(data.options().valid, "data.valid"),
-                      leads * data.options().lead_time, needed_variables(data, leads));
+  WindowCoverage coverage = window_coverage(windows, times_of_states(data),
+                                            data.files().periods(data.options().valid, "data.valid"),
+                                            leads * data.options().lead_time, needed_variables(data, leads));
   coverage.first_start = data.files().text_of(windows.front());
   coverage.last_start = data.files().text_of(windows.back());
   return coverage;
 }
 
 std::string WindowCoverage::sentence(const std::string& key) const {
-  if (scored == of_period) return "";
+  if (lacking == 0) return "";
   std::vector<std::string> reasons;
   for (const LeftOut& part : left_out) {
     reasons.push_back(
         concat(part.windows, " for ",
                first_and_more(part.variables.front(), std::ssize(part.variables) - 1, "variable")));
   }
-  return concat("of the ", counted(of_period, "window"), " in ", key, ", ", of_period - scored,
-                of_period - scored == 1 ? " is" : " are",
+  return concat("of the ", counted(of_period, "window"), " in ", key, ", ", lacking,
+                lacking == 1 ? " is" : " are",
                 " left out, for the files lack states that they need: ", join(reasons, ", "));
 }
 

@@ -19,9 +19,11 @@ struct WindowCoverage {
 
   std::string first_start, last_start;  ///< of those that are scored
   std::int64_t scored = 0, of_period = 0;
+  std::int64_t lacking = 0;       ///< that cannot be scored; the rest was not asked for
   std::vector<LeftOut> left_out;  ///< a window may count in several; most windows first
 
-  /// "of 120 windows of --period 64 are left out: 64 for tas and 2 more variables, whose files …", or "".
+  /// "of the 120 windows in --period, 64 are left out, for the files lack …: 64 for tas and 2 more
+  /// variables", or "".
   std::string sentence(const std::string& key) const;
   /// {"first_start": …, "last_start": …, "windows": 120, "scored": 56, "left_out": [{"variables": ["tas"],
   /// "windows": 64}]}.

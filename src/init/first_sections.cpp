@@ -172,7 +172,9 @@ std::vector<std::string> names_of(const FirstOptions& options, const std::vector
          shared([&](const std::string& file) { return file[file.size() - 1 - same_behind]; }))
     ++same_behind;
   const std::string pattern = files[0].substr(0, same) + "*" + files[0].substr(files[0].size() - same_behind);
-  if (expand_patterns({pattern}, ".") == files) return {relative(pattern)};
+  // "./" may stand before those of one side.
+  if (std::ranges::equal(expand_patterns({pattern}, "."), files, {}, relative, relative))
+    return {relative(pattern)};
   std::vector<std::string> names;
   std::transform(files.begin(), files.end(), std::back_inserter(names), relative);
   return names;

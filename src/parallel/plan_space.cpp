@@ -27,6 +27,28 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
   find_homes();
 }
 
+std::size_t PlanSpace::Hash::operator()(const std::pair<Layout, Layout>& transfer) const {
+  std::uint64_t hash = 0;
+  const auto add = [&](std::int64_t number) {
+    hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 32U;
+  };
+  for (const Layout* layout : {&transfer.first, &transfer.second}) {
+    for (const std::int64_t extent : layout->global) add(extent);
+    for (const Placement& p : layout->placements.of)
+      add((static_cast<int>(p.kind) * 64 + p.dim) * 4096L + p.unit);
+  }
+  return hash;
+}
+
+double PlanSpace::transfer(const Layout& from, const Layout& to) const {
+  ++transfers_;
+  if (from == to) return 0;
+  const auto [place, fresh] = known_.try_emplace({from, to});
+  if (fresh) place->second = transfer_seconds(mesh_, from, to, model_);
+  return place->second;
+}
+
 /// Counts what backward reads: saved values, and those from which it rematerialises others.
 void PlanSpace::count_reads() {
   for (std::size_t n = trace_.nodes.size(); n-- > 0;) {

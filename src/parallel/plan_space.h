@@ -1,5 +1,7 @@
 #pragma once
 #include <array>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "parallel/planner.h"
@@ -45,7 +47,7 @@ class PlanSpace {
   /// What a plan of this trace on this mesh takes.
   PlanParts parts(const Plan& plan) const;
 
-  /// Transfers whose cost was found so far.
+  /// Transfers whose cost was asked for so far.
   std::int64_t transfers() const { return transfers_; }
 
  private:
@@ -56,10 +58,7 @@ class PlanSpace {
     return rules_[static_cast<std::size_t>(&node - trace_.nodes.data())];
   }
   Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
-  double transfer(const Layout& from, const Layout& to) const {
-    ++transfers_;
-    return transfer_seconds(mesh_, from, to, model_);
-  }
+  double transfer(const Layout& from, const Layout& to) const;
   /// How often backward rematerialises the result if it does: redistributes the operands and the result.
   int times_rematerialised(const Trace::Node& node, bool rematerialised) const {
     int times = 0;
@@ -88,6 +87,11 @@ class PlanSpace {
       rules_;  // by operation: without Partial inputs, in the units of neighbours
   std::vector<std::vector<Placements>> homes_;
   mutable std::int64_t transfers_ = 0;
+  struct Hash {
+    std::size_t operator()(const std::pair<Layout, Layout>& transfer) const;
+  };
+  /// What was found, for operations share layouts, and on many ranks it takes long.
+  mutable std::unordered_map<std::pair<Layout, Layout>, double, Hash> known_;
   std::vector<AxisSet> always_cut_;  // by value: the axes that cut it in all its homes
   std::vector<double> largest_;      // by value: elements of its largest piece in any home
 };

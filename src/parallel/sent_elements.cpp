@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace jigsaw::inline parallel {
@@ -53,9 +56,11 @@ struct DimParts {
 
   DimParts(const MeshShape& mesh, const Layout& layout, int dim, AxisSet group) {
     int count = 1;
+    Layout alone{Shape{layout.global[dim]}, {}};
     for (int axis = mesh.axes - 1; axis >= 0; --axis) {
       const auto a = static_cast<std::size_t>(axis);
       const Placement& p = layout.placements[axis];
+      if (p.is_shard() && p.dim == dim) alone.placements[axis] = Placement::shard(0, p.unit);
       if (!contains(group, axis) || mesh.size[a] == 1 || !p.is_shard() || p.dim != dim) continue;
       axes |= axis_bit(axis);
       strides[a] = count;
@@ -63,71 +68,113 @@ struct DimParts {
     }
     parts.resize(static_cast<std::size_t>(count));
     for_members(mesh, axes, strides, [&](const Coordinates& at, int number) {
-      parts[static_cast<std::size_t>(number)] = range_of(layout.box(mesh, at), dim);
+      parts[static_cast<std::size_t>(number)] = range_of(alone.box(mesh, at), 0);
     });
   }
 };
 
+/// How many elements of a dim below some place lie in ranges that have nothing in common.
+class Covered {
+ public:
+  explicit Covered(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
+    std::ranges::sort(ranges_, {}, &Range::begin);
+    for (const Range& range : ranges_) sums_.push_back(sums_.back() + range.end - range.begin);
+  }
+  std::int64_t below(std::int64_t place) const {
+    const auto behind = std::ranges::lower_bound(ranges_, place, {}, &Range::begin);
+    if (behind == ranges_.begin()) return 0;
+    const Range& last = *std::prev(behind);
+    return sums_[static_cast<std::size_t>(behind - ranges_.begin())] -
+           std::max<std::int64_t>(0, last.end - place);
+  }
+
+ private:
+  std::vector<Range> ranges_;
+  std::vector<std::int64_t> sums_ = {0};  ///< elements of the first so many
+};
+
 /// One dim of an all-to-all: how much of it a member keeps, and how much of it all to which the member sends
-/// take of it together.
+/// take of it together. It grows with the parts before and behind it, not with their product.
 class DimFlow {
  public:
-  /// @param fixed  axes of the group along which members send only to those with their own coordinate.
+  using Strides = std::array<int, kMaxAxes>;
+
+  /// @param fixed  axes of the group along which members send only to those with their own coordinate; they
+  /// do
+  ///               not cut what is held.
   DimFlow(const MeshShape& mesh, const Step& step, const Layout& held, int dim, AxisSet fixed)
       : before_(mesh, held, dim, step.axes), after_(mesh, step.to, dim, step.axes) {
-    const std::size_t columns = after_.parts.size();
-    kept_.resize(before_.parts.size() * columns);
-    taken_.assign(kept_.size(), 0);
-    std::array<int, kMaxAxes> of_fixed{};
-    for (std::size_t a = 0; a < of_fixed.size(); ++a)
-      of_fixed[a] = contains(fixed, static_cast<int>(a)) ? after_.strides[a] : 0;
-    std::vector<std::size_t> column_of(columns);  // of those with the same fixed coordinates
+    int columns = 1;
+    Strides column{};
+    for (int axis = mesh.axes - 1; axis >= 0; --axis) {
+      const auto a = static_cast<std::size_t>(axis);
+      if (!contains(after_.axes, axis) || !contains(fixed, axis)) continue;
+      column[a] = columns;
+      columns *= mesh.size[a];
+    }
+    std::vector<std::vector<Range>> takers(static_cast<std::size_t>(columns));
     for_members(mesh, after_.axes, after_.strides, [&](const Coordinates& at, int number) {
-      std::size_t column = 0;
-      for (std::size_t a = 0; a < at.size(); ++a) column += static_cast<std::size_t>(at[a] * of_fixed[a]);
-      column_of[static_cast<std::size_t>(number)] = column;
+      int own = 0;
+      for (std::size_t a = 0; a < at.size(); ++a) own += at[a] * column[a];
+      takers[static_cast<std::size_t>(own)].push_back(after_.parts[static_cast<std::size_t>(number)]);
     });
-    for (std::size_t i = 0; i < before_.parts.size(); ++i) {
-      for (std::size_t j = 0; j < columns; ++j) {
-        const Range &a = before_.parts[i], &b = after_.parts[j];
-        const std::int64_t common =
-            std::max<std::int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
-        kept_[i * columns + j] = common;
-        taken_[i * columns + column_of[j]] += common;
+    taken_.resize(before_.parts.size() * takers.size());
+    for (std::size_t c = 0; c < takers.size(); ++c) {
+      const Covered covered(std::move(takers[c]));
+      for (std::size_t i = 0; i < before_.parts.size(); ++i) {
+        taken_[i * static_cast<std::size_t>(columns) + c] =
+            covered.below(before_.parts[i].end) - covered.below(before_.parts[i].begin);
       }
     }
-    for (std::size_t a = 0; a < strides_kept_.size(); ++a) {
-      const int row = before_.strides[a] * static_cast<int>(columns);
-      strides_kept_[a] = row + after_.strides[a];
-      strides_taken_[a] = row + of_fixed[a];
-    }
+    for (std::size_t a = 0; a < strides_taken_.size(); ++a)
+      strides_taken_[a] = before_.strides[a] * columns + column[a];
+    most_taken_ = *std::ranges::max_element(taken_);
+    least_kept_ = std::numeric_limits<std::int64_t>::max();
+    for_members(mesh, before_.axes | after_.axes, before_.strides, [&](const Coordinates& at, int number) {
+      int own = 0;
+      for (std::size_t a = 0; a < at.size() && least_kept_ > 0; ++a) own += at[a] * after_.strides[a];
+      if (least_kept_ > 0) least_kept_ = std::min(least_kept_, kept(number, own));
+    });
   }
 
   bool constant() const { return (before_.axes | after_.axes) == 0; }
-  /// For a member, by the sum of its coordinates × strides.
-  std::int64_t kept(int number) const { return kept_[static_cast<std::size_t>(number)]; }
+  /// For a member, by the sums of its coordinates × strides.
+  std::int64_t kept(int before, int after) const {
+    const Range &a = before_.parts[static_cast<std::size_t>(before)],
+                &b = after_.parts[static_cast<std::size_t>(after)];
+    return std::max<std::int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+  }
   std::int64_t taken(int number) const { return taken_[static_cast<std::size_t>(number)]; }
-  int stride_kept(int axis) const { return strides_kept_[static_cast<std::size_t>(axis)]; }
-  int stride_taken(int axis) const { return strides_taken_[static_cast<std::size_t>(axis)]; }
+  std::int64_t least_kept() const { return least_kept_; }
+  std::int64_t most_taken() const { return most_taken_; }
+  const Strides& strides_before() const { return before_.strides; }
+  const Strides& strides_after() const { return after_.strides; }
+  const Strides& strides_taken() const { return strides_taken_; }
 
  private:
   DimParts before_, after_;
-  std::vector<std::int64_t> kept_, taken_;
-  std::array<int, kMaxAxes> strides_kept_{}, strides_taken_{};
+  std::vector<std::int64_t> taken_;
+  Strides strides_taken_{};
+  std::int64_t least_kept_ = 0, most_taken_ = 0;
 };
 
 /// The most that a member sends: each dim's share is found apart, for an axis cuts one dim only, and the sum
 /// over those who take factors; what it keeps for itself is no message.
 std::int64_t most_sent(const MeshShape& mesh, AxisSet group, const std::vector<DimFlow>& dims,
                        std::int64_t copies, std::int64_t constant) {
-  std::array<int, Shape::kMaxRank> kept{}, taken{};
+  std::array<int, Shape::kMaxRank> before{}, after{}, taken{};
   Coordinates at{};
-  std::int64_t most = 0;
-  for (bool more = true; more;) {
+  std::int64_t most = 0, bound = copies * constant, least_kept = constant;
+  for (const DimFlow& dim : dims) {
+    bound *= dim.most_taken();
+    least_kept *= dim.least_kept();
+  }
+  bound -= least_kept;  // which an early member attains as a rule
+  for (bool more = true; more && most < bound;) {
     std::int64_t all = copies * constant, own = constant;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       all *= dims[d].taken(taken[d]);
-      own *= dims[d].kept(kept[d]);
+      own *= dims[d].kept(before[d], after[d]);
     }
     most = std::max(most, all - own);
     more = false;
@@ -138,8 +185,9 @@ std::int64_t most_sent(const MeshShape& mesh, AxisSet group, const std::vector<D
       const int change = more ? 1 : -at[a];
       at[a] += change;
       for (std::size_t d = 0; d < dims.size(); ++d) {
-        kept[d] += change * dims[d].stride_kept(axis);
-        taken[d] += change * dims[d].stride_taken(axis);
+        before[d] += change * dims[d].strides_before()[a];
+        after[d] += change * dims[d].strides_after()[a];
+        taken[d] += change * dims[d].strides_taken()[a];
       }
     }
   }
@@ -168,7 +216,7 @@ std::int64_t most_sent_elements(const MeshShape& mesh, const Step& step, const L
   for (int dim = 0; dim < held.global.rank(); ++dim) {
     dims.emplace_back(mesh, step, held, dim, fixed);
     if (!dims.back().constant()) continue;
-    constant *= dims.back().kept(0);
+    constant *= dims.back().kept(0, 0);
     dims.pop_back();
   }
   return most_sent(mesh, step.axes, dims, copies, constant);

@@ -308,7 +308,7 @@ RolloutState ForecastRun::state_before(std::int64_t batch) {
 /// Whether any rank was asked to. Collective.
 bool ForecastRun::should_stop() {
   if (options_.stop == nullptr) return false;
-  const double asked = options_.stop->load() ? 1 : 0;
+  const double asked = options_.stop->load() != 0 ? 1 : 0;
   return run_.world().all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
 }
 
@@ -407,6 +407,7 @@ void ForecastRun::close(ForecastsMade& made) {
     std::error_code ignored;
     if (options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
   });
+  if (states_ && made.outside) made.state_failure = "--stop-outside ended forecasts before their last step";
   if (!states_ || made.states < made.starts) return;
   states_->close();
   made.state_failure = states_->failure();
@@ -414,7 +415,7 @@ void ForecastRun::close(ForecastsMade& made) {
   try {
     restart_output_->commit();
     made.kept = true;
-  } catch (const DataError& error) {
+  } catch (const Error& error) {
     made.state_failure = error.what();
   }
 }

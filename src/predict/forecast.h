@@ -45,7 +45,7 @@ struct ForecastOptions {
   std::optional<double> stop_outside = {};
   KeepState keep_state = KeepState::kAuto;
   const RestartFile* restart_from = nullptr;  ///< forecasts to go on from, all or those of `starts`; or null
-  const std::atomic<bool>* stop = nullptr;    ///< set, on any rank, to end behind the step in work; or null
+  const std::atomic<int>* stop = nullptr;     ///< not 0, on any rank, to end behind the step in work; or null
 };
 
 /// Rollouts of the model, whose forecaster was planned for as many leads as the forecasts have with those

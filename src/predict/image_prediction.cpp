@@ -131,15 +131,19 @@ void ImageWriter::open(const TrainedModel& model) {
 /// On the rank that writes. @return  '1' for each input whose output is there and stays, else '0'.
 std::string ImageWriter::create_outputs(const TrainedModel& model, const std::vector<std::string>& inputs) {
   std::string skipped;
-  for (const std::string& path : output_paths(inputs, options_.output)) {
+  // Of many the folder is looked through once.
+  const std::vector<std::string> paths = output_paths(inputs, options_.output);
+  if (paths.size() > 1) remove_left(fs::path(paths.front()).parent_path().string());
+  for (const std::string& path : paths) {
     std::error_code ignored;
     // What is an input itself is refused below.
     const auto same = [&](const std::string& read) { return fs::equivalent(path, read, ignored); };
     const bool skip = options_.skip_existing && fs::is_regular_file(path, ignored) &&
                       std::ranges::none_of(data_.paths(), same);
     skipped += skip ? '1' : '0';
-    outputs_.push_back(
-        skip ? nullptr : std::make_unique<OutputFile>(path, options_.overwrite, "--output", data_.paths()));
+    outputs_.push_back(skip ? nullptr
+                            : std::make_unique<OutputFile>(path, options_.overwrite, "--output",
+                                                           data_.paths(), paths.size() == 1));
   }
   attributes_ = options_.attributes;
   attributes_["source"] = concat("jigsaw-train, ", model.description());

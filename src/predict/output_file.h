@@ -6,15 +6,19 @@
 
 namespace jigsaw::inline predict {
 
-/// A file that is written under the name PATH.tmp and has its own once it is whole. Errors are DataError.
+/// A file that is written under private_name(PATH) and has its own once it is whole. Errors are DataError,
+/// but of files that others made or write meanwhile.
 class OutputFile {
  public:
-  /// Makes PATH.tmp, anew if there is one, so that a place that cannot be written shows before any work.
+  /// Makes the file of the private name, so that a place that cannot be written shows before any work. What
+  /// processes left that died over the same path is removed.
   /// @param option  that named it, such as "--output". @param inputs  what is read, and never replaced.
-  /// @throws ConfigError  when there is something of this name that may not be replaced, or its folder takes
-  ///                      no file.
+  /// @param looks   whether for others that write it the folder is looked through, which takes as long as it
+  ///                holds files.
+  /// @throws ConfigError  when there is something of this name that may not be replaced, another process of
+  ///                      this machine is writing it, or its folder takes no file.
   OutputFile(std::string path, bool overwrite, const std::string& option = "--output",
-             const std::vector<std::string>& inputs = {});
+             const std::vector<std::string>& inputs = {}, bool looks = true);
   /// Removes what is not whole.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -24,6 +28,7 @@ class OutputFile {
   const std::string& temporary() const { return temporary_; }
   /// What stands under the temporary name, closed, is whole: it goes to the disk and is renamed.
   /// @param before  done between these two, when it is on the disk. @return  its bytes.
+  /// @throws ConfigError  when it may not replace what has the name by now, which another made.
   std::int64_t commit(const std::function<void()>& before = {});
 
  private:
@@ -31,8 +36,10 @@ class OutputFile {
   std::int64_t sync() const;
   void rename() const;
   void sync_name() const;
+  [[noreturn]] void refuse(const std::string& why) const;
 
-  std::string path_, temporary_;
+  std::string path_, temporary_, option_;
+  bool overwrite_;
 };
 
 /// The same of several, null ones passed over: where one cannot be written whole or renamed, none of them

@@ -59,14 +59,18 @@ std::string scores_of(const RunRecord& run, const ExamplePlane& plane) {
   double peak = peak_of_validations(run, plane.name);
   const bool known = std::isfinite(peak);
   if (!known) {
-    peak = 0;
-    for (const float value : plane.truth) peak = std::fmax(peak, value);
+    double least = HUGE_VAL, largest = -HUGE_VAL;
+    for (const float value : plane.truth) {
+      least = std::fmin(least, value);
+      largest = std::fmax(largest, value);
+    }
+    peak = largest - least;
   }
   if (!(peak > 0)) return text;
   const auto psnr = [&](double error) { return short_number(20 * std::log10(peak / error)); };
   return concat(text, "; PSNR ", psnr(rmse), " dB, of the input ", psnr(rmse_of(plane.input, plane.truth)),
                 " dB (peak ", short_number(peak),
-                known ? ", as in validations)" : ", the most that is shown)");
+                known ? ", as in validations)" : ", the range of what is shown)");
 }
 
 /// Dice of each class that the slice holds or that is predicted there.

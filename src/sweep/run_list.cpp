@@ -54,32 +54,39 @@ void RunList::read() {
   }
 }
 
-bool RunList::add(const std::vector<Assignment>& wanted) {
+bool RunList::add(const std::vector<Assignment>& wanted, const Check& check) {
   const std::size_t before = runs_.size();
   const std::vector<std::string> keys = all_keys(runs_, wanted);
   std::set<std::string> known;
   for (const SweepRun& run : runs_) known.insert(Json(run.set).dump());
   for (const Assignment& run : wanted) {
-    if (known.insert(Json(run).dump()).second) runs_.push_back({run_name(run, keys), run});
+    if (!known.insert(Json(run).dump()).second) continue;
+    if (check) check(run);
+    runs_.push_back({run_name(run, keys), run});
   }
   return runs_.size() > before;
 }
 
-RunList RunList::preview(const std::filesystem::path& folder, const std::vector<Assignment>& wanted) {
+RunList RunList::preview(const std::filesystem::path& folder, const std::vector<Assignment>& wanted,
+                         const Check& check) {
   RunList list(folder);
   try {
     list.read();
   } catch (const FileError& error) {
     throw ConfigError(error.what());
   }
-  list.add(wanted);
+  list.add(wanted, check);
   return list;
 }
 
-RunList RunList::update(const std::filesystem::path& folder, const std::vector<Assignment>& wanted) {
+RunList RunList::update(const std::filesystem::path& folder, const std::vector<Assignment>& wanted,
+                        const Check& check) {
   RunList list(folder);
   try {
     std::error_code failed;
+    // A sweep that is refused leaves no folder.
+    const bool is_new = !std::filesystem::exists(folder, failed);
+    for (std::size_t i = 0; is_new && i < wanted.size(); ++i) check(wanted[i]);
     std::filesystem::create_directories(folder, failed);
     if (failed)
       throw ConfigError(concat("output: cannot create the sweep's folder ", quote(folder.string()), ": ",
@@ -89,7 +96,7 @@ RunList RunList::update(const std::filesystem::path& folder, const std::vector<A
     const File lock((folder / "sweep.lock").string(), O_RDWR | O_CREAT | O_NOFOLLOW);
     ::flock(lock.descriptor(), LOCK_EX);
     list.read();
-    if (!list.add(wanted)) return list;
+    if (!list.add(wanted, is_new ? [](const Assignment&) {} : check)) return list;
     Json json = {{"format", kFormat}, {"runs", Json::array()}};
     for (const SweepRun& run : list.runs_) json["runs"].push_back({{"name", run.name}, {"set", run.set}});
     write_text_atomically(list.file().string(), json.dump(1) + "\n");

@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,17 @@ struct SweepRun {
 /// search grows later: new runs are added at the end, none is ever moved or dropped.
 class RunList {
  public:
+  /// Looks at what a run sets that is not in the list yet, before it is written; what it throws leaves the
+  /// list.
+  using Check = std::function<void(const Assignment&)>;
+
   /// Adds what the list in the folder lacks of `wanted`, under a lock. Makes the folder where it is missing.
   /// @throws ConfigError  when the folder or the list cannot be read or written.
-  static RunList update(const std::filesystem::path& folder, const std::vector<Assignment>& wanted);
+  static RunList update(const std::filesystem::path& folder, const std::vector<Assignment>& wanted,
+                        const Check& check = {});
   /// The list as it is, with what it lacks of `wanted` at the end, without writing anything.
-  static RunList preview(const std::filesystem::path& folder, const std::vector<Assignment>& wanted);
+  static RunList preview(const std::filesystem::path& folder, const std::vector<Assignment>& wanted,
+                         const Check& check = {});
 
   const std::vector<SweepRun>& runs() const { return runs_; }
   std::filesystem::path folder_of(const SweepRun& run) const { return folder_ / run.name; }
@@ -31,7 +38,7 @@ class RunList {
   explicit RunList(std::filesystem::path folder) : folder_(std::move(folder)) {}
   std::filesystem::path file() const { return folder_ / "sweep.json"; }
   void read();
-  bool add(const std::vector<Assignment>& wanted);
+  bool add(const std::vector<Assignment>& wanted, const Check& check);
 
   std::filesystem::path folder_;
   std::vector<SweepRun> runs_;

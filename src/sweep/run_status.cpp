@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -27,14 +28,22 @@ std::optional<double> metric_in(const Json& line, const std::string& metric) {
     return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
   };
   if (line.contains(metric)) return number(line.at(metric));
-  // A variable's name may hold dots, a measure's does not.
-  const std::size_t dot = metric.rfind('.');
-  if (dot == std::string::npos || !line.contains("metrics")) return std::nullopt;
-  const Json& metrics = line.at("metrics");
-  const std::string variable = metric.substr(0, dot), measure = metric.substr(dot + 1);
-  if (!metrics.is_object() || !metrics.contains(variable)) return std::nullopt;
-  const Json& measures = metrics.at(variable);
-  return measures.is_object() && measures.contains(measure) ? number(measures.at(measure)) : std::nullopt;
+  if (!line.contains("metrics") || !line.at("metrics").is_object()) return std::nullopt;
+  // A variable's name may hold dots; a measure's has one before the number of a class at most, dice.1.
+  for (const auto& [variable, measures] : line.at("metrics").items()) {
+    if (!metric.starts_with(variable + ".") || !measures.is_object()) continue;
+    const std::string measure = metric.substr(variable.size() + 1);
+    if (measures.contains(measure)) return number(measures.at(measure));
+    const std::size_t dot = measure.rfind('.');
+    if (dot == std::string::npos || !measures.contains(measure.substr(0, dot))) continue;
+    const Json& classes = measures.at(measure.substr(0, dot));
+    std::size_t at = 0;
+    const auto [end, error] = std::from_chars(measure.data() + dot + 1, measure.data() + measure.size(), at);
+    if (error == std::errc() && end == measure.data() + measure.size() && classes.is_array() &&
+        at < classes.size())
+      return number(classes.at(at));
+  }
+  return std::nullopt;
 }
 
 /// The whole lines of metrics.jsonl with a kind and a step.
@@ -106,10 +115,15 @@ const char* name(RunState state) {
   return "";
 }
 
-RunStatus run_status(const std::filesystem::path& folder, const std::string& metric) {
+RunStatus how_it_ended(const std::filesystem::path& folder) {
   RunStatus status;
   status.exit_code = read_exit_code(folder);
   status.state = state_of(folder, status.exit_code);
+  return status;
+}
+
+RunStatus run_status(const std::filesystem::path& folder, const std::string& metric) {
+  RunStatus status = how_it_ended(folder);
   for_each_line(folder, [&](const std::string& kind, std::int64_t step, const Json& line) {
     if (kind == "train") status.step = step;
     if (kind == "valid") status.metric = metric_in(line, metric);

@@ -30,6 +30,9 @@ struct RunStatus {
 /// @param metric  "loss" or "t2m.rmse", see SearchSpace::metric.
 RunStatus run_status(const std::filesystem::path& folder, const std::string& metric);
 
+/// The state and the exit code alone, without reading metrics.
+RunStatus how_it_ended(const std::filesystem::path& folder);
+
 /// The metric of the validation after a step; nothing when that is not there or not a number.
 std::optional<double> metric_at_step(const std::filesystem::path& folder, const std::string& metric,
                                      std::int64_t step);

@@ -53,6 +53,8 @@ class Checkpointer {
   /// The same for the last one of a run, which must stand. @throws AgreedError  when it does not.
   void finish_last();
 
+  /// Whether the last one could not be saved, as far as that is told.
+  bool failing() const { return failures_in_row_ > 0; }
   /// How long the slowest save took until it stood.
   double longest_seconds() const { return longest_seconds_; }
 

@@ -1,15 +1,16 @@
 #include "train/metrics_log.h"
 
-#include <fcntl.h>
-
-#include <filesystem>
 #include <fstream>
+#include <span>
+#include <utility>
 
 #include "base/next_line.h"
 #include "base/text.h"
 
 namespace jigsaw::inline train {
 namespace {
+
+constexpr std::int64_t kWrittenAtOnce = 1 << 20;
 
 /// A line as write() leaves it, of a step no later than `step`; else null.
 Json belonging(const std::string& line, std::int64_t step) {
@@ -35,36 +36,38 @@ void MetricsLog::resume_at(std::int64_t step) {
 }
 
 void MetricsLog::keep_lines_until(std::int64_t step) {
-  const std::string temporary = path_ + ".tmp";
-  std::error_code absent;
-  std::filesystem::remove(temporary, absent);
-  {
-    std::ifstream old(path_, std::ios::binary);
-    std::ofstream kept(temporary, std::ios::binary | std::ios::trunc);
-    std::string line;
-    // A line that ends with the file, not with a line break, is torn: eof() is set with it.
-    while (next_line(old, line) && !old.eof()) {
-      const Json json = belonging(line, step);
-      if (json.is_null()) continue;
-      kept << line << '\n';
-      if (json.value("kind", Json()) == "valid") validated_ = json.at("step").get<std::int64_t>();
-    }
-    kept.close();
-    if (old.bad()) throw FileError(concat("cannot read ", path_));
-    if (!kept) {
-      std::filesystem::remove(temporary, absent);
-      throw FileError(concat("cannot write ", temporary, "; ", path_, " is left as it was"));
-    }
+  Replacement replacement(path_);
+  std::ifstream old(path_, std::ios::binary);
+  std::string line, kept;
+  std::int64_t written = 0;
+  const auto write_kept = [&] {
+    replacement.file().write(std::as_bytes(std::span(kept)), written);
+    written += std::ssize(kept);
+    kept.clear();
+  };
+  // A line that ends with the file, not with a line break, is torn: eof() is set with it.
+  while (next_line(old, line) && !old.eof()) {
+    const Json json = belonging(line, step);
+    if (json.is_null()) continue;
+    kept += line + "\n";
+    if (std::ssize(kept) >= kWrittenAtOnce) write_kept();
+    if (json.value("kind", Json()) == "valid") validated_ = json.at("step").get<std::int64_t>();
   }
-  File(temporary, O_RDWR).sync();
-  rename_path(temporary, path_);
+  write_kept();
+  if (old.bad()) throw FileError(concat("cannot read ", path_));
+  try {
+    replacement.commit();
+  } catch (const FileError& error) {
+    throw FileError(concat(error.what(), "; it is left as it was"));
+  }
 }
 
 void MetricsLog::write(const Json& line) {
   if (!log_->speaks()) return;
   try {
     if (!file_) file_.emplace(path_);
-    file_->append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    const bool renewed = file_->append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (renewed && !std::exchange(renewed_, true)) log_->warn(path_ + kWrittenAnew);
   } catch (const FileError& error) {
     warn_once(error.what());
   }

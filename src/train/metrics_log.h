@@ -32,7 +32,7 @@ class MetricsLog {
   Log* log_;
   std::optional<LineFile> file_;
   std::int64_t validated_ = 0;
-  bool warned_ = false;
+  bool warned_ = false, renewed_ = false;
 };
 
 }  // namespace jigsaw::inline train

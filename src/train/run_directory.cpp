@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/file_kind.h"
 #include "base/heartbeat.h"
 #include "base/host.h"
 #include "base/text.h"
@@ -38,6 +39,22 @@ std::string holder_of(const File& lock) {
 std::string refusal_of_use(const std::string& path, const File& lock) {
   return concat("output: the run directory ", quote(path), " is in use by another run", holder_of(lock),
                 "; wait for its end or choose another folder");
+}
+
+/// Whether an open file or folder still has this name.
+bool is_at(const File& file, const std::string& path) {
+  struct stat held {
+  }, there{};
+  return ::fstat(file.descriptor(), &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+/// Where an open folder is now, as Linux knows it; "": nowhere, or that is not known.
+std::string place_of(const File& folder) {
+  std::error_code unreadable;
+  const std::string place =
+      std::filesystem::read_symlink(concat("/proc/self/fd/", folder.descriptor()), unreadable).string();
+  return !unreadable && is_at(folder, place) ? place : "";
 }
 
 /// Whether another process holds the lock of a folder, if it has one.
@@ -118,6 +135,8 @@ RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& lo
     if (communicator.rank() != 0) return;
     create();
     take_lock(log);
+    folder_.emplace(path_, O_RDONLY | O_DIRECTORY);
+    remove_left(path_);
   });
   if (!failure.empty()) throw ConfigError(failure);
 }
@@ -151,12 +170,36 @@ void RunDirectory::check(const std::string& path) {
   refuse_other_folder(path);
 }
 
-bool RunDirectory::is_there() const {
-  if (!lock_) return true;
-  struct stat held {
-  }, there{};
-  return ::fstat(lock_->descriptor(), &held) == 0 && ::stat((path_ + "/lock").c_str(), &there) == 0 &&
-         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+/// Whether the lock that is held is the one in the folder.
+bool RunDirectory::is_locked_there() const {
+  return !lock_ || is_at(*lock_, path_ + "/lock");
+}
+
+std::string RunDirectory::gone(Log& log) {
+  if (!folder_ || is_locked_there()) return "";
+  if (is_at(*folder_, path_)) {
+    std::error_code unreadable;
+    const auto type = std::filesystem::symlink_status(path_ + "/lock", unreadable).type();
+    if (type == std::filesystem::file_type::not_found) {
+      try {
+        take_lock(log);
+        log.warn(concat(path_, "/lock was removed during the run; the run directory is locked anew"));
+        return "";
+      } catch (const ConfigError&) {
+        // Another run was faster.
+      }
+    }
+    return concat(
+        "the lock of the run directory ", path_,
+        " was replaced, and another run may write there; this one ends, and its checkpoints are kept "
+        "until that one goes on");
+  }
+  const std::string now = place_of(*folder_);
+  if (now.empty())
+    return concat("the run directory ", path_,
+                  " was removed while the run wrote there; what it held is lost");
+  return concat("the run directory ", path_, " was moved while the run wrote there; its files are now in ",
+                now, "; move it back, or start again with --set output=", shell_word(now), ", to go on");
 }
 
 void RunDirectory::take_lock(Log& log) {

@@ -24,8 +24,10 @@ class RunDirectory {
   /// other run's use; by one rank. @throws ConfigError  naming `output`.
   static void check(const std::string& path);
 
-  /// Whether it is still where it was made: nobody removed it meanwhile. Rank 0 looks; elsewhere true.
-  bool is_there() const;
+  /// Whether the run cannot go on in it, for somebody moved, removed or replaced it meanwhile, and one
+  /// sentence about that, with where its files are now; "": it is where it was made. Where its lock alone was
+  /// removed it is locked anew, with a warning. Rank 0 looks; elsewhere "".
+  std::string gone(Log& log);
 
   const std::string& path() const { return path_; }
   std::string config_path() const { return path_ + "/config.json"; }
@@ -46,7 +48,9 @@ class RunDirectory {
 
   std::string path_;
   Communicator* communicator_;
-  std::optional<File> lock_;  ///< rank 0's
+  bool is_locked_there() const;
+
+  std::optional<File> lock_, folder_;  ///< rank 0's
 };
 
 }  // namespace jigsaw::inline train

@@ -196,10 +196,14 @@ void RunTrace::finish(const Rank& rank, const std::optional<Machine>& machine, L
       if (!line.empty()) log.info(line);
     }
   }
-  if (!options_.file.empty()) {
+  if (options_.file.empty()) return;
+  try {
     write(rank);
     log.info(concat("trace: ", options_.file, ", to be opened at https://ui.perfetto.dev",
                     trace_->dropped() > 0 ? concat("; ", trace_->dropped(), " events did not fit") : ""));
+  } catch (const AgreedError& error) {
+    // The training has ended as it should, and its results stand.
+    log.warn(concat(error.what(), "; there is no trace"));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/progress_bar.h"
+#include "base/stop_signal.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "fields/data_forms.h"
@@ -21,12 +22,6 @@ namespace {
 
 /// Looking for the run directory costs a message to its file system.
 constexpr double kSecondsBetweenLooks = 1;
-
-[[noreturn]] void throw_gone(const std::string& path) {
-  throw AgreedError(ExitCode::kCheckpoint, 0,
-                    concat("the run directory ", path,
-                           " was removed or replaced while the run wrote there; what it held is lost"));
-}
 
 std::unique_ptr<Optimizer> open_optimizer(OpenedRun& run) {
   std::unique_ptr<Optimizer> optimizer;
@@ -311,16 +306,26 @@ void Trainer::save(const std::optional<CheckpointScore>& score) {
 Trainer::Stop Trainer::should_stop(double ahead) {
   Stop mine = Stop::kNo;
   if (options_.max_minutes > 0 && now() - started_ + ahead > 60 * options_.max_minutes) mine = Stop::kLate;
-  if (options_.stop != nullptr && options_.stop->load()) mine = Stop::kAsked;
-  if (now() - looked_ > kSecondsBetweenLooks) {
-    looked_ = now();
-    if (!directory_->is_there()) mine = Stop::kGone;
-  }
-  const double greatest =
-      world_.all_reduce(std::array{static_cast<double>(static_cast<int>(mine))}, ReduceOp::kMax)[0];
-  const auto stop = static_cast<Stop>(static_cast<int>(greatest));
-  if (stop == Stop::kGone) throw_gone(directory_->path());
+  const int signal = options_.stop != nullptr ? options_.stop->load() : 0;
+  if (signal != 0) mine = Stop::kAsked;
+  if (now() - looked_ > kSecondsBetweenLooks || checkpointer_->failing())
+    mine = std::max(mine, look_for_directory());
+  constexpr int kSignals = 256;
+  const int own = static_cast<int>(mine) * kSignals + signal;
+  const auto greatest =
+      static_cast<int>(world_.all_reduce(std::array{static_cast<double>(own)}, ReduceOp::kMax)[0]);
+  const auto stop = static_cast<Stop>(greatest / kSignals);
+  if (stop == Stop::kGone) throw AgreedError(ExitCode::kCheckpoint, 0, gone_);
+  if (stop == Stop::kLate) stop_cause_ = concat("--max-minutes ", options_.max_minutes);
+  if (stop == Stop::kAsked) stop_cause_ = stop_signal_name(greatest % kSignals);
   return stop;
+}
+
+/// Rank 0 looks whether the run's files are where they belong: now and then, and when they cannot be written.
+Trainer::Stop Trainer::look_for_directory() {
+  looked_ = now();
+  gone_ = directory_->gone(log_);
+  return gone_.empty() ? Stop::kNo : Stop::kGone;
 }
 
 ExitCode Trainer::run() {
@@ -433,8 +438,8 @@ bool Trainer::make_up_for_validation() {
 
 bool Trainer::stop_early(std::int64_t step) {
   progress_->end_line();
-  log_.info(concat("stopped early at step ", step,
-                   " with a checkpoint; start again with --resume auto, the default, to go on"));
+  log_.info(concat("stopped early at step ", step, " (", stop_cause_,
+                   ") with a checkpoint; start again with --resume auto, the default, to go on"));
   return true;
 }
 

@@ -44,7 +44,7 @@ struct RunOptions {
   double max_minutes = 0;          ///< 0: no limit
   TraceOptions trace;
   bool find_nan = false;                     ///< replay steps that go wrong, see NanSearch
-  const std::atomic<bool>* stop = nullptr;   ///< set by a signal: end with a checkpoint
+  const std::atomic<int>* stop = nullptr;    ///< the number of a signal: end with a checkpoint; 0: none
   std::vector<RunObserver*> observers = {};  ///< look on
   /// Seconds since some moment, for what is timed and for the limit.
   std::function<double()> clock = monotonic_seconds;
@@ -62,6 +62,9 @@ class Trainer {
   /// @throws ConfigError, DataError, CheckpointError (alike on all ranks)
   Trainer(const Configuration& configuration, const RunOptions& options, Communicator& world, Log& log);
   ~Trainer();
+
+  /// As RunOptions::stop, from now on.
+  void stop_on(const std::atomic<int>& signal) { options_.stop = &signal; }
 
   /// kDone, or kStopped after a signal or at the time limit.
   ExitCode run();
@@ -111,6 +114,7 @@ class Trainer {
   void save(const std::optional<CheckpointScore>& score);
   void count_time(double seconds);
   Stop should_stop(double ahead);
+  Stop look_for_directory();
   double now() const { return options_.clock(); }
   void finish(std::int64_t step);
 
@@ -156,6 +160,8 @@ class Trainer {
   double longest_step_ = 0;        ///< seconds, without validations and saves
   double longest_validation_ = 0;  ///< seconds
   double looked_ = 0;              ///< for the run directory
+  std::string gone_;               ///< why it is gone, on rank 0
+  std::string stop_cause_;         ///< of the last should_stop() that said so
 };
 
 }  // namespace jigsaw::inline train

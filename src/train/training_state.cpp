@@ -150,6 +150,16 @@ Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh) 
   return layouts;
 }
 
+namespace {
+
+/// What statistics decide of a run: not the ends of values, which checkpoints of before do not know.
+std::string decisive_text(Statistics statistics) {
+  for (auto& [name, field] : statistics.fields) field.least = field.largest = {};
+  return statistics.to_text();
+}
+
+}  // namespace
+
 Json data_fingerprint(const SampleSource& data) {
   Json channels = Json::array();
   for (const auto& channel : data.channels().inputs) channels.push_back(channel.name);
@@ -161,7 +171,7 @@ Json data_fingerprint(const SampleSource& data) {
                       {"inputs", data.channels().inputs.size()},
                       {"samples", data.count(Split::kTrain)},
                       {"times or places", digest_of(std::as_bytes(std::span(identity)))},
-                      {"statistics", digest_of_text(data.statistics().to_text())}};
+                      {"statistics", digest_of_text(decisive_text(data.statistics()))}};
   fingerprint.update(order_json(data.grid()));
   return fingerprint;
 }

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/error_of.h"
 #include "support/small_disk.h"
@@ -36,7 +38,7 @@ TEST(File, ErrorsNameThePathAndTheReason) {
             "cannot open /nowhere/x: No such file or directory");
   EXPECT_EQ(error_of([] { read_text("/", 10000); }), "cannot read /: Is a directory");
   EXPECT_EQ(error_of([] { write_text_atomically("/nowhere/x", "a"); }),
-            "cannot open /nowhere/x.tmp: No such file or directory");
+            "cannot open " + private_name("/nowhere/x") + ": No such file or directory");
 }
 
 TEST(File, TextIsReplacedWholeOrNotAtAll) {
@@ -46,10 +48,10 @@ TEST(File, TextIsReplacedWholeOrNotAtAll) {
   {
     const SmallDisk disk(100);
     EXPECT_EQ(error_of([&] { write_text_atomically(path, std::string(200, 'n')); }),
-              "cannot write " + path + ".tmp: File too large");
+              "cannot write " + private_name(path) + ": File too large");
   }
   EXPECT_EQ(read_text(path, 100), "old");
-  EXPECT_FALSE(fs::exists(path + ".tmp"));
+  EXPECT_FALSE(fs::exists(private_name(path)));
   write_text_atomically(path, "new");
   EXPECT_EQ(read_text(path, 100), "new");
   EXPECT_NE(error_of([&] { read_text(path, 2); }).find("longer than 2 B"), std::string::npos);
@@ -82,10 +84,58 @@ TEST(File, NothingButARegularFileIsReplaced) {
             "cannot replace " + folder.path() + ": it is a folder, not a regular file");
   // What has the temporary name is not written through.
   write_text_atomically(folder.path() + "/precious", "kept");
-  fs::create_symlink("precious", path + ".tmp");
+  fs::create_symlink("precious", private_name(path));
   write_text_atomically(path, "new");
   EXPECT_EQ(read_text(path, 10), "new");
   EXPECT_EQ(read_text(folder.path() + "/precious", 10), "kept");
+}
+
+/// Of a process that has ended.
+pid_t ended_process() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  return child;
+}
+
+TEST(File, PrivateNamesOfOtherProcessesAreFoundAndThoseOfDeadOnesGo) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x", own = private_name(path),
+                    digits = std::to_string(::getpid());
+  ASSERT_TRUE(own.ends_with("-" + digits)) << own;
+  const std::string begin = own.substr(0, own.size() - digits.size()),
+                    dead = begin + std::to_string(ended_process()),
+                    living = begin + std::to_string(::getppid());
+  testing::put_text(own, "own");
+  EXPECT_EQ(other_writer(path), "");
+  testing::put_text(dead, "left");
+  testing::put_text(dead + ".raw", "left");
+  testing::put_text(begin + "of nobody", "stays");
+  testing::put_text(folder.path() + "/y" + dead.substr(path.size()), "of another file");
+  EXPECT_EQ(other_writer(path), "");
+  EXPECT_FALSE(fs::exists(dead) || fs::exists(dead + ".raw"));
+  EXPECT_TRUE(fs::exists(folder.path() + "/y" + dead.substr(path.size())));
+  testing::put_text(living, "under way");
+  EXPECT_EQ(other_writer(path), "process " + std::to_string(::getppid()));
+  remove_left(folder.path());
+  EXPECT_FALSE(fs::exists(folder.path() + "/y" + dead.substr(path.size())));
+  EXPECT_TRUE(fs::exists(own) && fs::exists(living) && fs::exists(begin + "of nobody"));
+  // One that is nearly too long is written, too.
+  const std::string long_name = folder.path() + "/" + std::string(250, 'n');
+  write_text_atomically(long_name, "whole");
+  EXPECT_EQ(read_text(long_name, 10), "whole");
+}
+
+TEST(File, ANewNameIsTakenOnlyWhereThereIsNone) {
+  const TemporaryFolder folder;
+  const std::string from = folder.path() + "/from", to = folder.path() + "/to";
+  testing::put_text(from, "new");
+  testing::put_text(to, "old");
+  EXPECT_FALSE(rename_new(from, to));
+  EXPECT_EQ(read_text(to, 10), "old");
+  fs::remove(to);
+  EXPECT_TRUE(rename_new(from, to));
+  EXPECT_EQ(read_text(to, 10), "new");
 }
 
 TEST(File, IsToldFromWhatIsNotThereAndFromWhatIsNone) {

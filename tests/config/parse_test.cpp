@@ -137,12 +137,17 @@ TEST(Parse, Integers) {
   EXPECT_EQ(with("seed=9223372036854775807").seed, std::numeric_limits<std::int64_t>::max());
   EXPECT_EQ(error_with("steps=6.5"), "steps must be an integer of at least 0, not the number 6.5");
   const std::string message =
-      "seed must be an integer of at least 0 that fits in 64 bits and is written in full, not ";
+      "seed must be an integer of at least 0, up to 2^63 - 1 and written in full, not ";
   EXPECT_EQ(error_with("seed=9223372036854775808"), message + "9223372036854775808");
   EXPECT_EQ(error_with("seed=99999999999999999999"), message + "1e+20");
   EXPECT_EQ(error_with("seed=1e300"), message + "1e+300");
   EXPECT_EQ(error_with("data.lead_hours=6000000000"),
             "data.lead_hours must be between 1 and 2147483647, not 6000000000");
+}
+
+/// It would end a path, and the sentence about it.
+TEST(Parse, TextsHoldNoCharacterZero) {
+  EXPECT_EQ(error_with(R"(name="a\u0000b")"), "name must not hold the character \\u0000");
 }
 
 TEST(Parse, NumbersAreFinite) {

@@ -17,11 +17,10 @@ class BatchScripts : public ::testing::Test {
             R"sh(while [[ $1 == --* ]]; do echo "$1" >> "$STUBS/srun.txt"; shift; done; exec "$@")sh");
     // Of a job whose time is up: SLURM will send nothing that would be waited for.
     program("scontrol", R"sh(echo "$*" >> "$STUBS/scontrol.txt"
-[[ $1 != show ]] || echo "JobState=RUNNING Reason=TimeLimit Comment=$(cat "$STUBS/comment" 2> /dev/null)"
-[[ $1 != update ]] || echo "${3#comment=}" > "$STUBS/comment")sh");
+[[ $1 != show ]] || echo "JobState=RUNNING Reason=TimeLimit Comment=project-7")sh");
     program("train", R"sh([[ $* != *--size* ]] || { echo 12; exit; }
-[[ $* != *--state* ]] || { cat "$STUBS/state_${!#}" 2> /dev/null; exit; }
-[[ $* != *--gave-up* ]] || { echo "failed 137" > "$STUBS/state_${!#}"; exit; }
+[[ $* != *--states* ]] || { cat "$STUBS/states" 2> /dev/null; exit; }
+[[ $* != *--gave-up* ]] || { echo "${!#} failed 137" >> "$STUBS/states"; exit; }
 echo "${!#}" >> "$STUBS/runs.txt"
 [[ ${!#} != "$FAILS" ]] || exit "$CODE")sh");
   }
@@ -32,12 +31,12 @@ echo "${!#}" >> "$STUBS/runs.txt"
   }
   /// The exit code of a script under these settings.
   int run_script(const std::string& script, const std::string& settings) const {
-    const std::string command = "exec env -i PATH=" + quoted(folder_.path().string()) +
-                                ":\"$PATH\" STUBS=" + quoted(folder_.path().string()) +
-                                " JIGSAW_TRAIN=" + quoted(folder_ / "train") +
-                                " SLURM_JOB_ID=41 JIGSAW_RESTART_DELAY=0 " + settings + " bash " +
-                                quoted(testing::source_dir() + "/scripts/slurm/" + script) +
-                                " --config c.json > " + quoted(folder_ / "log") + " 2>&1";
+    const std::string command =
+        "exec env -i PATH=" + quoted(folder_.path().string()) +
+        ":\"$PATH\" STUBS=" + quoted(folder_.path().string()) + " JIGSAW_TRAIN=" + quoted(folder_ / "train") +
+        " SLURM_JOB_ID=41 SLURM_SUBMIT_DIR=" + quoted(folder_.path().string()) + " JIGSAW_RESTART_DELAY=0 " +
+        settings + " bash " + quoted(testing::source_dir() + "/scripts/slurm/" + script) +
+        " --config c.json > " + quoted(folder_ / "log") + " 2>&1";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
@@ -83,31 +82,27 @@ TEST_F(BatchScripts, ATaskTrainsTheRunOfItsNumberUnlessTheArrayIsWhole) {
 }
 
 TEST_F(BatchScripts, AKilledRankPutsATaskAndAJobBackIntoTheQueueAFewTimes) {
-  const std::string task = "show job 41_1 update jobid=41_1 comment=jigsaw-kills,6:",
-                    job = "show job 41 update jobid=41 comment=jigsaw-kills,run:";
   for (int kills = 1; kills <= 4; ++kills) {
     EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=6 CODE=137"), 137);
-    const std::string count = std::to_string(kills);
     EXPECT_EQ(said("runs.txt"), kills < 4 ? "1 6 " : "1 6 11 ");
-    EXPECT_EQ(said("scontrol.txt"),
-              kills < 4 ? task + count + " show job 41_1 requeue 41_1 " : "show job 41_1 ");
+    EXPECT_EQ(said("scontrol.txt"), kills < 4 ? "show job 41_1 requeue 41_1 " : "");
+    EXPECT_EQ(read(folder_ / ".jigsaw-kills-41_1"), kills < 4 ? ",6:" + std::to_string(kills) + "\n" : "");
   }
   EXPECT_NE(read(folder_ / "log").find("is not requeued for 6: a rank was killed in 4 starts"),
             std::string::npos)
       << read(folder_ / "log");
-  fs::remove(folder_ / "comment");
   program("train", "exit \"$CODE\"");
   for (int kills = 1; kills <= 4; ++kills) {
     EXPECT_EQ(run_script("train.sbatch", "CODE=137"), 137);
-    EXPECT_EQ(said("scontrol.txt"),
-              kills < 4 ? job + std::to_string(kills) + " show job 41 requeue 41 " : "show job 41 ");
+    EXPECT_EQ(said("scontrol.txt"), kills < 4 ? "show job 41 requeue 41 " : "");
+    EXPECT_EQ(fs::exists(folder_ / ".jigsaw-kills-41"), kills < 4);
   }
 }
 
 TEST_F(BatchScripts, OnlyWhatCanGoOnIsPutBack) {
   EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=1 CODE=75"), 75);
   EXPECT_EQ(said("runs.txt"), "1 ");
-  EXPECT_EQ(said("scontrol.txt"), "show job 41_1 show job 41_1 requeue 41_1 ");
+  EXPECT_EQ(said("scontrol.txt"), "show job 41_1 requeue 41_1 ");
   // A run that failed by itself: the others are trained.
   EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=6 CODE=3"), 3);
   EXPECT_EQ(said("runs.txt"), "1 6 11 ");
@@ -117,8 +112,8 @@ TEST_F(BatchScripts, OnlyWhatCanGoOnIsPutBack) {
 /// Runs 1 and 6 are killed each time: each has its own count, and is given up, and the others are trained.
 TEST_F(BatchScripts, RunsOfATaskAreGivenUpOneAfterTheOther) {
   const std::string kill_two = R"sh([[ $* != *--size* ]] || { echo 12; exit; }
-[[ $* != *--state* ]] || { cat "$STUBS/state_${!#}" 2> /dev/null; exit; }
-[[ $* != *--gave-up* ]] || { echo "failed 137" > "$STUBS/state_${!#}"; exit; }
+[[ $* != *--states* ]] || { cat "$STUBS/states" 2> /dev/null; exit; }
+[[ $* != *--gave-up* ]] || { echo "${!#} failed 137" >> "$STUBS/states"; exit; }
 echo "${!#}" >> "$STUBS/runs.txt"
 [[ ${!#} == 11 ]] || exit 137)sh";
   program("train", kill_two);
@@ -128,7 +123,16 @@ echo "${!#}" >> "$STUBS/runs.txt"
     runs += said("runs.txt") + "| ";
   }
   EXPECT_EQ(runs, "1 | 1 | 1 | 1 6 | 6 | 6 | 6 11 | ");
-  EXPECT_EQ(read(folder_ / "comment"), "jigsaw-kills,1:3,6:3\n");
+}
+
+/// A signal that came before the program could answer is no kill, however often.
+TEST_F(BatchScripts, ASignalBeforeTheFirstLineIsNoKill) {
+  program("train", "exit \"$CODE\"");
+  for (const char* code : {"138", "143", "129", "130", "138", "143"}) {
+    EXPECT_EQ(run_script("train.sbatch", std::string("CODE=") + code), std::atoi(code));
+    EXPECT_EQ(said("scontrol.txt"), "show job 41 requeue 41 ") << code;
+    EXPECT_FALSE(fs::exists(folder_ / ".jigsaw-kills-41"));
+  }
 }
 
 /// A kill counts with those before it only where the run did not stop by itself between them.
@@ -153,9 +157,23 @@ TEST_F(BatchScripts, KillsAreCountedThroughAChain) {
   EXPECT_EQ(said("scontrol.txt"), "");
 }
 
+/// The last one leaves none of its files.
+TEST_F(BatchScripts, AChainEndsWithoutFilesOfItsOwn) {
+  program("train", "exit \"$CODE\"");
+  const std::string chain = folder_ / "chain", settings = " JIGSAW_CHAIN=" + quoted(chain);
+  folder_.write("chain", "75\n");
+  EXPECT_EQ(run_script("train.sbatch", "CODE=137" + settings), 137);
+  EXPECT_TRUE(fs::exists(chain + ".kills"));
+  EXPECT_EQ(run_script("train.sbatch", "CODE=75 JIGSAW_CHAIN_LAST=yes" + settings), 75);
+  EXPECT_FALSE(fs::exists(chain));
+  EXPECT_FALSE(fs::exists(chain + ".kills"));
+}
+
 /// To cancel one job of a chain starts the next.
 TEST_F(BatchScripts, AChainSaysHowAllOfItIsCancelled) {
-  program("sbatch", R"sh(echo "$*" >> "$STUBS/sbatch.txt"; grep -c . "$STUBS/sbatch.txt")sh");
+  program("sbatch", R"sh(echo "$*" >> "$STUBS/sbatch.txt"; number=$(grep -c . "$STUBS/sbatch.txt")
+((number != ${REFUSED:-0})) || exit 1
+echo "$number")sh");
   const std::string folder = quoted(folder_.path().string());
   const std::string command = "script=$(realpath " +
                               quoted(testing::source_dir() + "/scripts/slurm/chain.sh") + ") && cd " +
@@ -165,6 +183,13 @@ TEST_F(BatchScripts, AChainSaysHowAllOfItIsCancelled) {
   const std::string log = read(folder_ / "log");
   EXPECT_NE(log.find("job 3 of 3: 3\n"), std::string::npos) << log;
   EXPECT_NE(log.find("scancel 1 2 3\n"), std::string::npos) << log;
+  fs::remove(folder_ / "sbatch.txt");
+  const int status = std::system(("export REFUSED=3; " + command).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(
+      read(folder_ / "log").substr(read(folder_ / "log").find("chain.sh:")),
+      "chain.sh: error: sbatch failed for job 3 of 3; submitted are 1 2, which train as far as they come; to "
+      "end them: scancel 1 2\n");
 }
 
 TEST_F(BatchScripts, RanksAreBound) {

@@ -96,7 +96,9 @@ TEST_F(CheckTest, PlansForRanksThatAreNotThere) {
 TEST_F(CheckTest, SaysWhatWouldStopARun) {
   expect_one_error(run(2, arguments() + "--set 'data.files=[\"nowhere.nc\"]'"), 3, "nowhere.nc");
   expect_one_error(run(1, arguments() + "--set checkpoint.best=t3m.rmse"), 2, "checkpoint.best");
-  expect_one_error(run(1, arguments() + "--set checkpoint.best=x.y"), 2, "it gives loss, t2m.rmse, ");
+  expect_one_error(run(1, arguments() + "--set validation.every=1 --set checkpoint.every=1 "
+                                        "--set checkpoint.best=x.y"),
+                   2, "it gives loss, t2m.rmse, ");
   expect_one_error(run(1, arguments() + "--set train.steps=1000000001"), 2, "train.steps");
   expect_one_error(run(2, arguments() + "--set train.steps=null --set train.epochs=1e300"), 2,
                    " samples are more than 1000000000 steps with train.batch_size 4");
@@ -293,7 +295,6 @@ TEST_F(CheckTest, WhatCannotBeReadIsNotChecked) {
             std::string::npos);
 }
 
-/// Levels of an ocean are no pressures.
 /// A run ends at its statistics: so does what looks beforehand.
 TEST_F(CheckTest, ATimeThatStandsTwiceMustHaveTheSameValues) {
   constexpr std::size_t kTimes = 9, kRows = 4, kColumns = 5, kPoints = kRows * kColumns;
@@ -330,11 +331,14 @@ TEST_F(CheckTest, ATimeThatStandsTwiceMustHaveTheSameValues) {
   for (const int ranks : {1, 2}) {
     const Outcome checked = run(ranks, "check " + keys);
     ASSERT_EQ(checked.errors().size(), 1U) << checked.err;
-    expect_one_error(checked, 3, trained.errors()[0].substr(0, trained.errors()[0].find(" along time")));
+    const std::string said =
+        trained.errors()[0].substr(trained.errors()[0].find("x at "));  // not of which rank
+    expect_one_error(checked, 3, said);
   }
   EXPECT_EQ(run(1, "check " + keys + " --set data.overlap=last").exit_code, 0);
 }
 
+/// Levels of an ocean are no pressures.
 TEST_F(CheckTest, WarnsOfDepthsThatWeighAsPressures) {
   constexpr std::size_t kTimes = 8, kLevels = 2, kRows = 4, kColumns = 5;
   {

@@ -148,6 +148,10 @@ std::vector<pid_t> Running::ranks() const {
   return found;
 }
 
+std::string Running::said() const {
+  return read(folder_ / "out");
+}
+
 void Running::signal(int number) const {
   for (const pid_t pid : ranks()) kill(pid, number);
 }

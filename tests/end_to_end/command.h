@@ -55,6 +55,8 @@ class Running {
 
   /// The processes of jigsaw-train that have started, by rank; each has told its number.
   std::vector<pid_t> ranks() const;
+  /// What stands on stdout so far.
+  std::string said() const;
   /// Sends a signal to every rank, as srun does.
   void signal(int number) const;
   /// Sends a signal to mpirun, which passes some on to the ranks.

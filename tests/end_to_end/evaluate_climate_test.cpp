@@ -44,7 +44,8 @@ std::vector<Point> climate_of(const NetcdfReader& forecasts, const Truth& states
   std::vector<Point> climate(points);
   for (std::size_t i = 0; i < points; ++i) {
     std::vector<double> forecast, truth;
-    for (std::size_t start = 0; start < starts.size(); ++start) {
+    for (std::size_t start = 0; start + kLeads < starts.size();
+         ++start) {  // others' targets lie behind the period
       for (std::size_t lead = kSpinUp; lead < kLeads; ++lead) {
         const std::int64_t hour = std::llround(starts[start]) + 6 * (static_cast<std::int64_t>(lead) + 1);
         if (month != 0 && month != (hour < kFebruary ? 1 : 2)) continue;
@@ -116,7 +117,8 @@ TEST_F(EvaluateClimate, IsWhatLoopsOverTheForecastsFind) {
       EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " is not in\n" << outcome.out;
     const Json found = Json::parse(read(folder() / "climate.json")), &climate = found.at("climate");
     const NetcdfReader maps(folder() / "maps.nc"), table(folder() / "climate_scores.nc");
-    ASSERT_EQ(found.at("forecasts").get<std::size_t>(), file.values("time").size());
+    // Of the last starts targets lie behind the period.
+    ASSERT_EQ(found.at("forecasts").get<std::size_t>() + kLeads, file.values("time").size());
     EXPECT_EQ(climate.at("groups").size(), 13U);
     EXPECT_EQ(climate.at("groups").at(2), "2");
     EXPECT_EQ(climate.at("spin_up"), kSpinUp);
@@ -176,10 +178,11 @@ TEST_F(EvaluateClimate, MeansByLeadAreThoseOfTheForecasts) {
   const Json found = Json::parse(read(folder() / "means.json"));
   EXPECT_FALSE(found.contains("climate"));
   const NetcdfReader file(folder() / "means.nc");
-  const std::vector<double> starts = file.values("time"), values = file.values("t2m"),
-                            weights = row_weights(file.values("latitude"));
+  std::vector<double> starts = file.values("time");
+  const std::vector<double> values = file.values("t2m"), weights = row_weights(file.values("latitude"));
   const Truth states(data(), "t2m");
   const std::size_t points = values.size() / starts.size() / kLeads;
+  starts.resize(starts.size() - kLeads);  // of the last ones targets lie behind the period
   for (std::size_t lead = 0; lead < kLeads; ++lead) {
     double forecast = 0, truth = 0;
     for (std::size_t start = 0; start < starts.size(); ++start) {

@@ -70,6 +70,7 @@ TEST_F(Evaluate, OfSomeForecasts) {
     EXPECT_NE(outcome.out.find("scored 4 forecasts of 3 steps"), std::string::npos) << outcome.out;
     const Json found = scores();
     EXPECT_EQ(found.at("forecasts"), 4);
+    EXPECT_EQ(outcome.err.find("left out"), std::string::npos) << outcome.err;
     EXPECT_NEAR(found.at("scores").at("t2m").at("all").at("bias").at(1).get<double>(), bias, 2e-5);
   }
   ASSERT_EQ(evaluate(1, "--forecasts 100").exit_code, 0);

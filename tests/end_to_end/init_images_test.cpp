@@ -130,6 +130,9 @@ TEST_F(InitTest, TakesFilesOfChannelsTogether) {
                R"("files": ["imagesTr/*_0001.nii"]})",
                R"("classes": 2)", R"("train": {"sample": [0, 3]})"});
   expect_warnings({"are 2.5, 0.75, 0.5 mm apart; data.spacing"});
+  // Named from the working folder they have the pattern, too.
+  expect_ok(init(segment + "--data " + quoted(fs::relative(folder_ / "imagesTr").string() + "/*.nii")));
+  expect_text({R"("files": ["imagesTr/*_0000.nii"])", R"("files": ["imagesTr/*_0001.nii"])"});
   fs::remove(folder_ / "imagesTr/c_0001.nii");
   expect_error(init(segment + data), 3, "imagesTr/c*.nii has no file of the channel 0001");
   // Numbers of images are no channels.
@@ -138,7 +141,7 @@ TEST_F(InitTest, TakesFilesOfChannelsTogether) {
   for (const char* name : {"s_0000", "s_0001", "s_0002", "s_0003", "s_0004"})
     write_volume(folder_ / ("imagesTr/"s + name + ".nii"), false, 0.5, name[5]);
   expect_ok(init(segment + data));
-  expect_text({R"("files": ["imagesTr/s_*.nii"])", R"("variables": ["image"])"});
+  expect_text({R"("files": ["imagesTr/*.nii"])", R"("variables": ["image"])"});
   EXPECT_EQ(warnings_.find("data.spacing"), std::string::npos) << warnings_;
 }
 

@@ -304,7 +304,7 @@ TEST_P(PredictWrongInput, IsOneSentenceAndTheDocumentedExitCode) {
     ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
     EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(folder() / "wrong.nc"));
-    EXPECT_FALSE(std::filesystem::exists(folder() / "wrong.nc.tmp"));
+    EXPECT_FALSE(is_under_way(folder() / "wrong.nc"));
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cases, PredictWrongInput, ::testing::ValuesIn(kWrong));
@@ -413,15 +413,15 @@ TEST_F(Predict, MayEndWhereStatesLeaveWhatWasTrainedOn) {
 
 /// What is killed leaves no file of the output's name, and nothing that the next one minds.
 TEST_F(Predict, KilledInTheMiddleLeavesNothingUnderItsName) {
-  const std::string output = folder() / "ended.nc";
+  const std::string output = folder() / "killed.nc";
   Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
                          " --output " + output + " --steps 20000 --start 2021-02-02");
-  ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output + ".tmp"); }));
+  ASSERT_TRUE(running.until([&] { return is_under_way(output); }));
   running.signal(SIGKILL);
   EXPECT_NE(running.collect().exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(output));
-  EXPECT_EQ(predict(1, "ended.nc", "--start 2021-02-02").exit_code, 0);
-  EXPECT_FALSE(std::filesystem::exists(output + ".tmp"));
+  EXPECT_EQ(predict(1, "killed.nc", "--start 2021-02-02").exit_code, 0);
+  EXPECT_FALSE(is_under_way(output));
 }
 
 TEST_F(Predict, WhatIsDamagedIsOneSentence) {

@@ -1,10 +1,15 @@
 // What ends a run before its last step, and what does not.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 
+#include "base/stop_signal.h"
 #include "base/text.h"
 #include "end_to_end/saved_runs.h"
 #include "end_to_end/slow_disk.h"
@@ -20,6 +25,40 @@ TEST_F(StopTest, ATimeLimitEndsWithACheckpointAndExitCode75) {
   const Outcome stopped = run(2, arguments("limited") + "--max-minutes 0.001 --set train.steps=100000");
   EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
   EXPECT_TRUE(fs::exists(newest("limited")));
+  EXPECT_NE(stopped.out.find(" (--max-minutes 0.001) with a checkpoint"), std::string::npos) << stopped.out;
+}
+
+/// While it waits for the start before, which holds the folder, there is nothing to save.
+TEST_F(StopTest, ASignalBeforeTheFirstStepEndsWith75AndOneLine) {
+  fs::create_directories(folder_ / "early");
+  const std::string file = folder_ / "early/lock";
+  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  ::setenv("SLURM_RESTART_COUNT", "1", 1);
+  for (const int number : {SIGTERM, SIGUSR1, SIGINT}) {
+    Running running(1, arguments("early"));
+    ASSERT_TRUE(running.until(
+        [&] { return running.said().find("waiting for the start before") != std::string::npos; }));
+    running.signal(number);
+    const Outcome stopped = running.collect();
+    EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
+    EXPECT_NE(stopped.err.find(concat("jigsaw-train: stopped early, before there was anything to save (",
+                                      stop_signal_name(number), "); start again to go on\n")),
+              std::string::npos)
+        << stopped.err;
+  }
+  ::unsetenv("SLURM_RESTART_COUNT");
+  ::close(lock);
+}
+
+TEST_F(StopTest, ARunDirectoryThatIsMovedIsNotBegunAnew) {
+  config_["checkpoint"] = {{"every", 5}};
+  write();
+  Running running(2, arguments("moves") + "--set train.steps=1000000");
+  ASSERT_TRUE(running.until([&] { return read(folder_ / "moves/metrics.jsonl").size() > 500; }));
+  fs::rename(folder_ / "moves", folder_ / "moved");
+  expect_one_error(running.collect(), 4, "was moved while the run wrote there; its files are now in ");
+  EXPECT_FALSE(fs::exists(folder_ / "moves"));
 }
 
 TEST_F(StopTest, ASignalEndsWithACheckpointAndExitCode75) {
@@ -46,7 +85,10 @@ TEST_F(StopTest, ASignalEndsWithACheckpointAndExitCode75) {
     const Outcome stopped = running.collect();
     EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
     const std::size_t steps = metrics(folder_ / "asked", "train").size();
-    EXPECT_NE(stopped.out.find("stopped early at step " + std::to_string(steps)), std::string::npos);
+    EXPECT_NE(
+        stopped.out.find(concat("stopped early at step ", steps, " (", stop_signal_name(number), ") with")),
+        std::string::npos)
+        << stopped.out;
     EXPECT_NE(newest("asked").find(std::to_string(steps)), std::string::npos) << newest("asked") << steps;
   }
 }
@@ -154,7 +196,7 @@ TEST_F(StopTest, ARunDirectoryThatIsRemovedEndsTheRun) {
   Running running(2, arguments("gone") + "--set train.steps=1000000");
   ASSERT_TRUE(running.until([&] { return read(folder_ / "gone/metrics.jsonl").size() > 500; }));
   fs::remove_all(folder_ / "gone");
-  expect_one_error(running.collect(), 4, "was removed or replaced while the run wrote there");
+  expect_one_error(running.collect(), 4, "was removed while the run wrote there");
 }
 
 TEST_F(StopTest, ADataFileThatIsChangedOrRemovedEndsTheRun) {

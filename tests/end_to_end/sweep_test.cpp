@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
+#include "base/text.h"
 #include "command.h"
 
 namespace jigsaw::e2e {
@@ -206,6 +208,47 @@ TEST(Sweep, AWrongValueIsToldBeforeTheFirstRun) {
     EXPECT_NE(outcome.errors()[0].find("train.batch_size"), std::string::npos) << outcome.errors()[0];
   }
   EXPECT_FALSE(fs::exists(folder / "run_sweep/sweep.json"));
+}
+
+TEST(Sweep, RangesOverWholeNumbersGiveSuch) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"method": "random", "count": 4, "keys": {
+      "seed": {"from": 1, "to": 100}, "optimizer.learning_rate": {"from": 1e-3, "to": 5}}})");
+  const Outcome list = run(1, sweep + " --list");
+  EXPECT_EQ(list.exit_code, 0) << list.err;
+  for (const std::string& line : split(list.out, '\n')) {
+    if (line.empty()) continue;
+    const Json set = Json::parse(line.substr(line.find('{')));
+    EXPECT_TRUE(set.at("seed").is_number_integer()) << line;
+    EXPECT_TRUE(set.at("optimizer.learning_rate").is_number_float()) << line;
+  }
+}
+
+/// What the list has was read when it came there.
+TEST(Sweep, StatesOfAllAreToldAtOnceAndReadNoConfigurations) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2, 3]}})"),
+                    at = folder / "run_sweep/seed=";
+  for (const char* run : {"1", "2"}) fs::create_directories(at + run);
+  std::ofstream(at + "1/exit.json") << R"({"exit_code": 0})";
+  std::ofstream(at + "2/exit.json") << R"({"exit_code": 137})";
+  EXPECT_EQ(run(1, sweep + " --states").out, "0 finished 0\n1 failed 137\n2 waiting\n");
+  EXPECT_EQ(run(1, sweep + " --state --index 1").out, "failed 137\n");
+}
+
+/// The one that is refused, for the other trains the run, has not failed.
+TEST(Sweep, TwoStartsAtOnceAreNoFailure) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1]}})");
+  ASSERT_EQ(run(1, sweep + " --list").exit_code, 0);
+  fs::create_directories(folder / "run_sweep/seed=1");
+  const std::string file = folder / "run_sweep/seed=1/lock";
+  const int lock = ::open(file.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  const Outcome outcome = run(1, sweep + " --local 1");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("seed=1: trained by another process"), std::string::npos) << outcome.out;
+  ::close(lock);
 }
 
 TEST(Sweep, AFailedRunIsSaidAndTheOthersAreTrained) {

@@ -54,6 +54,15 @@ inline Json mixer_with_dropout(int embed_dim) {
   return model;
 }
 
+/// Whether some process has a temporary file that is to become this one.
+inline bool is_under_way(const std::string& output) {
+  const std::filesystem::path path = output;
+  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
+    if (entry.path().filename().string().starts_with(path.filename().string() + ".tmp-")) return true;
+  }
+  return false;
+}
+
 /// A model trained for a few steps on sample data, and what it says in validation.
 class TrainedForecasts : public ::testing::Test {
  protected:

@@ -26,7 +26,7 @@ TEST(ScoreFiles, StayTogetherOrNotAtAll) {
   {
     ScoreFiles files(json, netcdf, false);
     std::filesystem::create_directories(netcdf + "/in the way");
-    EXPECT_THROW(files.write(number, whole), DataError);
+    EXPECT_THROW(files.write(number, whole), ConfigError);
   }
   EXPECT_FALSE(std::filesystem::exists(json));
   std::filesystem::remove_all(netcdf);

@@ -112,6 +112,24 @@ TEST(AllToAll, BlocksThatAreForwardedHoldWhatAnyRankHasForAnother) {
   EXPECT_GT(forwarded, 100);
 }
 
+/// Whose parts before and behind it, paired, would take a hundred GB. Rank (0, 2) has one row, which it gives
+/// away; (0, 0) has two and keeps both.
+TEST(TransferCost, IsFoundOnAQuarterOfAMillionRanks) {
+  constexpr int kRanks = 1 << 17;
+  MeshShape mesh;
+  mesh.axes = 2;
+  mesh.size = {2, kRanks};
+  Layout held{Shape{kRanks + 1, 2}, {}}, to = held;
+  held.placements[1] = Placement::shard(0);
+  to.placements[0] = Placement::shard(1);
+  to.placements[1] = Placement::shard(0, 2);
+  Step step;
+  step.kind = Collective::kAllToAll;
+  step.axes = axis_bit(0) | axis_bit(1);
+  step.to = to;
+  EXPECT_EQ(most_sent_elements(mesh, step, held), 1);
+}
+
 TEST(TransferCost, ClosedFormsAreWhatEveryPairOfRanksSends) {
   RandomLayouts random(1);
   int whole = 0, cut = 0, uneven = 0, empty = 0;

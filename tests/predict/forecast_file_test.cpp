@@ -14,6 +14,7 @@
 #include "files/io_lock.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
+#include "support/error_of.h"
 #include "support/netcdf_reader.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
@@ -61,7 +62,7 @@ class ForecastFileTest : public ::testing::Test {
     EXPECT_FALSE(std::filesystem::exists(path));
     EXPECT_GT(file.finish(), 0);
     EXPECT_TRUE(std::filesystem::exists(path));
-    EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+    EXPECT_FALSE(std::filesystem::exists(private_name(path)));
   }
 
   ForecastContents contents_{{at("2020-02-27T06:00"), at("2020-02-29")},
@@ -233,7 +234,7 @@ TEST_F(ForecastFileTest, LeavesNothingBehindThatIsNotWhole) {
   {
     OutputFile output(path, false);
     const ForecastFile file(files_, contents_, output, 1);
-    EXPECT_TRUE(std::filesystem::exists(path + ".tmp"));
+    EXPECT_TRUE(std::filesystem::exists(private_name(path)));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
@@ -249,20 +250,42 @@ TEST_F(ForecastFileTest, ReplacesOnlyWhatItMay) {
   EXPECT_THROW(OutputFile(folder_.path() + "/no/such/folder.nc", false), ConfigError);
 }
 
+TEST_F(ForecastFileTest, WhatAnotherMadeMeanwhileStays) {
+  const std::string path = folder_.path() + "/out.nc", own = private_name(path),
+                    digits = std::to_string(::getpid());
+  {
+    OutputFile output(path, false);
+    testing::put_text(path, "another's");
+    EXPECT_THROW(output.commit(), ConfigError);
+    EXPECT_EQ(testing::text_of(path), "another's");
+  }
+  EXPECT_FALSE(std::filesystem::exists(own));
+  // As if the process above this one were writing it.
+  const std::string living = own.substr(0, own.size() - digits.size()) + std::to_string(::getppid());
+  testing::put_text(living, "under way");
+  EXPECT_NE(testing::error_of<ConfigError>([&] {
+              OutputFile(path, true);
+            }).find("is being written by process " + std::to_string(::getppid())),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(living));
+  std::filesystem::remove(living);
+  std::filesystem::remove(path);
+}
+
 /// A link, or a pipe that would be waited for, of the name under which it is written.
 TEST_F(ForecastFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
   const std::string path = folder_.path() + "/out.nc", precious = folder_.path() + "/precious";
   testing::put_text(precious, "kept");
-  std::filesystem::create_symlink(precious, path + ".tmp");
+  std::filesystem::create_symlink(precious, private_name(path));
   write(path);
   EXPECT_EQ(testing::text_of(precious), "kept");
   std::filesystem::remove(path);
-  ASSERT_EQ(::mkfifo((path + ".tmp").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(private_name(path).c_str(), 0600), 0);
   write(path);
   std::filesystem::remove(path);
-  std::filesystem::create_directories(path + ".tmp/stays");
+  std::filesystem::create_directories(private_name(path) + "/stays");
   EXPECT_THROW(OutputFile(path, false), ConfigError);
-  EXPECT_TRUE(std::filesystem::exists(path + ".tmp/stays"));
+  EXPECT_TRUE(std::filesystem::exists(private_name(path) + "/stays"));
 }
 
 TEST_F(ForecastFileTest, AFullDiskIsADataErrorAndLeavesNothing) {

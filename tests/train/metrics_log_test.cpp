@@ -51,7 +51,7 @@ TEST_F(MetricsLogTest, ResumingDropsWhatIsPastTheCheckpointAndWhatIsTorn) {
   EXPECT_EQ(resumed(one + "{\"st\n\n[2]\n" + two, 2), one + two);
   EXPECT_EQ(resumed(one + two, 0), "");
   EXPECT_EQ(resumed("", 5), "");
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".tmp"));
+  EXPECT_FALSE(std::filesystem::exists(private_name(path_)));
 }
 
 TEST_F(MetricsLogTest, AResumedLogGoesOnBehindWhatItKept) {
@@ -78,6 +78,50 @@ TEST_F(MetricsLogTest, AFullDiskWarnsOnceAndLeavesNoTornLine) {
                 ": File too large; the run goes on, and lines are missing there\n");
   metrics.write({{"step", 4}});
   EXPECT_EQ(text_of(path_), first + "{\"step\":4}\n");
+}
+
+TEST_F(MetricsLogTest, AFileThatWasRemovedIsWrittenAnewWithAllItsLines) {
+  MetricsLog metrics(path_, log_);
+  metrics.write({{"step", 1}});
+  std::filesystem::remove(path_);
+  ::testing::internal::CaptureStderr();
+  metrics.write({{"step", 2}});
+  std::filesystem::rename(path_, path_ + ".moved");
+  metrics.write({{"step", 3}});
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      "jigsaw-train: warning: " + path_ +
+          " was removed or replaced during the run; it is written on, with the lines that were known\n");
+  EXPECT_EQ(text_of(path_), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+  // One that stands in its place is gone on with; with its folder it is followed.
+  put_text(path_ + ".new", "{\"step\":7}\n");
+  std::filesystem::rename(path_ + ".new", path_);
+  metrics.write({{"step", 8}});
+  EXPECT_EQ(text_of(path_), "{\"step\":7}\n{\"step\":8}\n");
+}
+
+TEST_F(MetricsLogTest, ItIsWrittenOnInAFolderThatWasMoved) {
+  const std::string run = folder_.path() + "/run", moved = folder_.path() + "/moved";
+  std::filesystem::create_directory(run);
+  MetricsLog metrics(run + "/metrics.jsonl", log_);
+  metrics.write({{"step", 1}});
+  std::filesystem::rename(run, moved);
+  metrics.write({{"step", 2}});
+  EXPECT_EQ(text_of(moved + "/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_FALSE(std::filesystem::exists(run));
+}
+
+TEST_F(MetricsLogTest, WhatCannotBeResumedSaysWhyAndStays) {
+  put_text(path_, "{\"step\":1,\"long\":\"" + std::string(4000, 'x') + "\"}\n{\"step\":2}\n");
+  const std::string before = text_of(path_);
+  ::testing::internal::CaptureStderr();
+  {
+    const SmallDisk disk(2000);  // with room for what is captured
+    MetricsLog(path_, log_).resume_at(1);
+  }
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find(": File too large; the run goes on"),
+            std::string::npos);
+  EXPECT_EQ(text_of(path_), before);
 }
 
 /// Whose other end nobody opens: to open or to read it would wait for ever.

@@ -158,22 +158,37 @@ TEST_F(RunDirectoryTest, AllRanksFailAlike) {
   });
 }
 
-TEST(RunDirectory, KnowsThatItWasRemovedOrReplaced) {
+TEST(RunDirectory, KnowsWhereItIsAndLocksItselfAnew) {
   const TemporaryFolder folder;
   Context context = Context::make_host(Backend::kReference, 1);
   const auto self = make_self_communicator(context);
-  Log log(false);
-  const std::string path = folder.path() + "/run";
-  const RunDirectory directory(path, *self, log);
-  EXPECT_TRUE(directory.is_there());
-  fs::rename(path, folder.path() + "/elsewhere");
-  EXPECT_FALSE(directory.is_there());
+  Log log(true);
+  const std::string path = folder.path() + "/run", elsewhere = folder.path() + "/elsewhere";
+  RunDirectory directory(path, *self, log);
+  EXPECT_EQ(directory.gone(log), "");
+  fs::remove(path + "/lock");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(directory.gone(log), "");
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("/lock was removed during the run"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { RunDirectory(path, *self, log); }).find("is in use by another run"),
+            std::string::npos);
+  fs::rename(path, elsewhere);
+  const std::string moved =
+      "was moved while the run wrote there; its files are now in " + fs::canonical(elsewhere).string();
+  EXPECT_NE(directory.gone(log).find(moved), std::string::npos) << directory.gone(log);
+  EXPECT_FALSE(fs::exists(path));
   fs::create_directory(path);
   put_text(path + "/lock", "");
-  EXPECT_FALSE(directory.is_there());
+  EXPECT_NE(directory.gone(log).find(moved), std::string::npos);
   fs::remove_all(path);
-  fs::rename(folder.path() + "/elsewhere", path);
-  EXPECT_TRUE(directory.is_there());
+  fs::rename(elsewhere, path);
+  EXPECT_EQ(directory.gone(log), "");
+  fs::remove(path + "/lock");
+  put_text(path + "/lock", "");
+  EXPECT_NE(directory.gone(log).find("was replaced, and another run may write there"), std::string::npos);
+  fs::remove_all(path);
+  EXPECT_NE(directory.gone(log).find("was removed while the run wrote there"), std::string::npos);
 }
 
 TEST(RunDirectory, IsCheckedWithoutBeingMade) {

@@ -52,8 +52,8 @@ Configuration configuration_in(const std::string& folder) {
 struct Surroundings {
   double limit_minutes = 0;
   bool stops_at_prediction = false;  ///< the stop is asked for at the first of a validation
-  std::atomic<bool> stop = false;
-  std::atomic<double> seconds = 0;  ///< each prediction of a validation takes a minute
+  std::atomic<int> stop = 0;         ///< a signal
+  std::atomic<double> seconds = 0;   ///< each prediction of a validation takes a minute
 };
 
 /// Counts what it sees.
@@ -65,7 +65,7 @@ class Onlooker : public RunObserver {
   void metrics(const Json&) override {}
   void predicted(std::int64_t, int, const ShardedTensor&, const Batch&) override {
     ++predictions;
-    if (around_.stops_at_prediction) around_.stop = true;
+    if (around_.stops_at_prediction) around_.stop = SIGUSR1;
     if (first_) around_.seconds += 60;
   }
   void validated(std::int64_t step, ValidationResult&) override { validations.push_back(step); }

@@ -63,6 +63,14 @@ void create_folder(const std::string& path) {
   if (created) sync_folder(fs::path(path).parent_path().string());
 }
 
+/// Not those above it: a run directory that was moved is not begun anew.
+void create_in_its_place(const std::string& path) {
+  std::error_code error;
+  const bool created = fs::create_directory(path, error);
+  if (error) throw FileError(concat("cannot create ", path, ": ", error.message()));
+  if (created) sync_folder(fs::path(path).parent_path().string());
+}
+
 /// Names in a folder that begin so; none when there is no folder.
 std::vector<std::string> names_in(const std::string& folder, const std::string& begin) {
   std::vector<std::string> names;
@@ -168,6 +176,7 @@ CheckpointFolder::Survey CheckpointFolder::survey() const {
 
 void CheckpointFolder::clean() const {
   for (const std::string& name : names_in(path_, kTemporary)) remove_folder(concat(path_, "/", name));
+  remove_left(path_);
 }
 
 void CheckpointFolder::probe() const {
@@ -214,7 +223,7 @@ void CheckpointFolder::discard(const std::string& name) const {
 }
 
 std::string CheckpointFolder::begin(std::int64_t step, std::int64_t bytes) const {
-  create_folder(path_);
+  create_in_its_place(path_);
   check_space(path_, bytes + kDescriptionBytes);
   std::string temporary = concat(path_, "/", kTemporary, step_name(step));
   remove_folder(temporary);

@@ -280,6 +280,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
   }
   const File file(input, O_RDONLY);
   const NewFolders unless_filled(folder);
+  checkpoints.probe();
   const std::string temporary = checkpoints.begin(0, bytes);
   try {
     std::vector<ShardRecord> shards;

@@ -1,4 +1,6 @@
 // The times of a data file: which variable says them, and what it says.
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/printable.h"
@@ -85,7 +87,11 @@ std::vector<Time> DataFile::limits(const std::string& dimension) {
   const FileVariable& variable = require_times(dimension);
   const FileVariable* const bounds = bounds_of(variable);
   if (bounds == nullptr) return {};
-  return decode_times(file_->read_all(*bounds), variable.text("units"), variable.text("calendar"),
+  const std::vector<double> limits = file_->read_all(*bounds);
+  // Bounds that were never filled say nothing.
+  constexpr double kMost = 1e30;
+  if (std::ranges::any_of(limits, [](double limit) { return !(std::abs(limit) < kMost); })) return {};
+  return decode_times(limits, variable.text("units"), variable.text("calendar"),
                       concat(bounds->name, " of ", file_->path()));
 }
 

@@ -201,7 +201,9 @@ std::optional<Time> duration_of(const Json& json) {
   const double seconds = value * static_cast<double>(unit);
   // 0.0833 hours are 5 minutes, to the digits that are given.
   constexpr double kMost = 1e12, kRounded = 0.2;
-  if (!(std::abs(seconds) < kMost)) return std::nullopt;
+  if (std::isnan(seconds)) return std::nullopt;
+  if (std::abs(seconds) >= kMost)
+    return static_cast<Time>(std::copysign(kMost, seconds));  // out of all ranges
   if (std::abs(seconds - std::round(seconds)) <= 1e-3) return std::llround(seconds);
   const double minutes = std::round(seconds / static_cast<double>(kMinute));
   if (minutes == 0 || std::abs(seconds - minutes * static_cast<double>(kMinute)) > kRounded)

@@ -33,12 +33,14 @@ struct StateMoments {
   double last_mean = 0;          ///< of the last state that had values
   double within = 0;             ///< squared deviations from the mean of their state
   double moves = 0, moved = 0;   ///< changes of that mean from state to state, and how many there are
-  double jump = 0;               ///< the largest of them from one file to another
+  double jump = 0;               ///< the largest of them, or about that, from one file to another
   Time jumped = 0;
 };
 
 /// More than these make a change of the mean from file to file remarkable.
 constexpr double kJumpDeviations = 6, kJumpMoves = 20;
+/// Of two such changes the first is told, which begins what another ends, unless that is so much larger.
+constexpr double kFarLarger = 1.25;
 
 /// A state of a field, transformed.
 struct TransformedState {
@@ -118,7 +120,7 @@ void follow(StateMoments& total, const StateMoments& each) {
     const double change = each.state.mean - total.last_mean;
     total.moves += std::abs(change);
     total.moved += 1;
-    if (each.begins_file && std::abs(change) > std::abs(total.jump)) {
+    if (each.begins_file && std::abs(change) > kFarLarger * std::abs(total.jump)) {
       total.jump = change;
       total.jumped = each.time;
     }

@@ -19,7 +19,7 @@ struct Survivors {
 
 /// One call of the program that matters after the machine dies, and what would be there after it.
 struct DiskEvent {
-  std::string call;  ///< "sync checkpoints/latest.tmp", "rename a b", by paths in the folder
+  std::string call;  ///< "sync checkpoints/latest", "rename a b", by paths in the folder
   Survivors after;
 };
 

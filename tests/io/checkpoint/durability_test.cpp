@@ -56,22 +56,23 @@ TEST_F(Durability, EveryFileIsSyncedBeforeItGetsItsNameAndEveryNameBeforeTheNext
   save(2);
   std::vector<std::string> calls;
   for (const DiskEvent& event : disk.events()) calls.push_back(event.call);
-  const std::string fresh = "checkpoints/.tmp-step_00000002", gone = "checkpoints/.tmp-removed-step_00000001";
-  const std::vector<std::string> expected = {
-      "sync checkpoints",
-      concat("sync ", fresh, "/rank_0000.h5"),
-      concat("sync ", fresh),
-      concat("sync ", fresh, "/parameters.h5"),
-      concat("sync ", fresh, "/manifest.json.tmp"),
-      concat("rename ", fresh, "/manifest.json.tmp ", fresh, "/manifest.json"),
-      concat("sync ", fresh),
-      concat("rename ", fresh, " checkpoints/step_00000002"),
-      "sync checkpoints",
-      "sync checkpoints/latest.tmp",
-      "rename checkpoints/latest.tmp checkpoints/latest",
-      "sync checkpoints",
-      concat("rename checkpoints/step_00000001 ", gone),
-      "sync checkpoints"};
+  const std::string fresh = "checkpoints/.tmp-step_00000002", gone = "checkpoints/.tmp-removed-step_00000001",
+                    manifest = private_name(fresh + "/manifest.json"),
+                    latest = private_name("checkpoints/latest");
+  const std::vector<std::string> expected = {"sync checkpoints",
+                                             concat("sync ", fresh, "/rank_0000.h5"),
+                                             concat("sync ", fresh),
+                                             concat("sync ", fresh, "/parameters.h5"),
+                                             concat("sync ", manifest),
+                                             concat("rename ", manifest, " ", fresh, "/manifest.json"),
+                                             concat("sync ", fresh),
+                                             concat("rename ", fresh, " checkpoints/step_00000002"),
+                                             "sync checkpoints",
+                                             "sync " + latest,
+                                             concat("rename ", latest, " checkpoints/latest"),
+                                             "sync checkpoints",
+                                             concat("rename checkpoints/step_00000001 ", gone),
+                                             "sync checkpoints"};
   EXPECT_EQ(calls, expected);
 }
 

@@ -63,7 +63,7 @@ class Safetensors : public ::testing::Test {
 TEST_F(Safetensors, WholeTensorsAreWritten) {
   const FoundCheckpoint checkpoint = saved();
   EXPECT_EQ(export_safetensors(checkpoint, "parameters", file_, context_), 3);
-  EXPECT_FALSE(std::filesystem::exists(file_ + ".tmp"));
+  EXPECT_FALSE(std::filesystem::exists(private_name(file_)));
   const std::string bytes = text_of(file_);
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);

@@ -159,7 +159,7 @@ TEST_F(Writer, AFullDiskAtAnyByteLeavesWhatWasThere) {
     const SmallDisk disk(200'000);
     EXPECT_EQ(error_of([&] { save_checkpoint(folder_, manifest, pieces, *self_, {}); }),
               "the checkpoint of step 200 cannot be saved: cannot write " + folder_ +
-                  "/.tmp-step_00000200/manifest.json.tmp: File too large");
+                  private_name("/.tmp-step_00000200/manifest.json") + ": File too large");
   }
   EXPECT_EQ(names(), (Names{"latest", "step_00000100"}));
   EXPECT_EQ(newest_step(), 100);

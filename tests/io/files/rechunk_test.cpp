@@ -48,7 +48,7 @@ TEST(Rechunk, CopiesAreEqualInOtherChunks) {
             [&](std::int64_t bytes) { written += bytes; });
     EXPECT_GT(written, 0);
     expect_copy(fixture(name), to);
-    EXPECT_FALSE(fs::exists(to + ".tmp"));
+    EXPECT_FALSE(fs::exists(private_name(to)));
   }
   NetcdfFile copy(folder.path() + "/copy.nc");
   const FileVariable& tp = *copy.find("tp");
@@ -73,7 +73,7 @@ TEST(Rechunk, NothingButARegularFileIsReplacedAndNoLinkFollowed) {
   const std::string to = folder.path() + "/copy.nc", precious = folder.path() + "/precious",
                     from = fixture("storage/cdf5.nc");
   testing::put_text(precious, "kept");
-  fs::create_symlink("precious", to + ".tmp");
+  fs::create_symlink("precious", private_name(to));
   rechunk({from, to, {{"y", 3}, {"x", 5}}});
   expect_copy(from, to);
   EXPECT_FALSE(fs::is_symlink(to));

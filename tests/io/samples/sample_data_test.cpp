@@ -172,7 +172,7 @@ TEST_F(SampleData, LinksAreReplacedAndNotFollowed) {
   std::filesystem::create_directories(folder_ / "a");
   const std::string precious = folder_ / "precious";
   std::ofstream(precious) << "kept";
-  for (const char* name : {"sample_2021-01.nc", "sample_2021-01.nc.tmp"})
+  for (const std::string& name : {std::string("sample_2021-01.nc"), private_name("sample_2021-01.nc")})
     std::filesystem::create_symlink("../precious", folder_ / "a" / name);
   const std::string folder =
       write({.rows = 5, .columns = 18, .step_hours = 12, .year = 2021, .month = 1, .months = 1});
