@@ -297,7 +297,7 @@ struct ChannelFiles {
 /// @throws DataError  for an image without one of the channels
 ChannelFiles channel_files_of(const std::vector<std::string>& paths) {
   static const std::regex named("(.*)_([0-9]{4})(\\.[^/]*)");
-  const ChannelFiles together{{""}, {paths}};
+  ChannelFiles together{{""}, {paths}};
   std::map<std::string, std::map<std::string, std::string>> files;  // by channel and image
   std::set<std::string> images;
   for (const std::string& path : paths) {

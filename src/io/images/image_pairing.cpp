@@ -56,13 +56,13 @@ std::vector<std::int64_t> ImageFiles::unordered_pairs() const {
   std::vector<std::int64_t> result;
   for (const auto& [name, variable] : variables_) {
     std::vector<std::int64_t> numbers(variable.images.size());
-    const auto before = [&](std::int64_t a, std::int64_t b) {
-      return variable.images[static_cast<std::size_t>(a)].file <
-             variable.images[static_cast<std::size_t>(b)].file;
+    const std::vector<Image>& images = variable.images;
+    const auto before = [&images](std::int64_t a, std::int64_t b) {
+      return images[static_cast<std::size_t>(a)].file < images[static_cast<std::size_t>(b)].file;
     };
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
     if (std::ranges::is_sorted(numbers, before)) continue;
-    std::ranges::stable_sort(numbers, before);
+    std::stable_sort(numbers.begin(), numbers.end(), before);
     result.push_back(static_cast<std::int64_t>(stable_hash(name)));
     result.insert(result.end(), numbers.begin(), numbers.end());
   }
