@@ -24,7 +24,8 @@ Json belonging(const std::string& line, std::int64_t step) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(std::string path, Log& log) : path_(std::move(path)), log_(&log) {}
+MetricsLog::MetricsLog(std::string path, Log& log, std::function<double()> clock)
+    : path_(std::move(path)), log_(&log), clock_(std::move(clock)) {}
 
 void MetricsLog::resume_at(std::int64_t step) {
   if (!log_->speaks()) return;
@@ -65,7 +66,7 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
 void MetricsLog::write(const Json& line) {
   if (!log_->speaks()) return;
   try {
-    if (!file_) file_.emplace(path_);
+    if (!file_) file_.emplace(path_, clock_);
     const bool renewed = file_->append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
     if (renewed && !std::exchange(renewed_, true)) log_->warn(path_ + kWrittenAnew);
   } catch (const FileError& error) {

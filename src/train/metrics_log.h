@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,7 +16,8 @@ namespace jigsaw::inline train {
 /// lines, never the run: it warns once, and no line is ever left torn.
 class MetricsLog {
  public:
-  MetricsLog(std::string path, Log& log);
+  /// @param clock  as of a LineFile
+  MetricsLog(std::string path, Log& log, std::function<double()> clock = monotonic_seconds);
 
   /// Before the first write(): keeps the whole lines whose step is at most `step` and drops the others, among
   /// them a torn last line. A run that starts anew resumes at 0.
@@ -30,6 +32,7 @@ class MetricsLog {
 
   std::string path_;
   Log* log_;
+  std::function<double()> clock_;
   std::optional<LineFile> file_;
   std::int64_t validated_ = 0;
   bool warned_ = false, renewed_ = false;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/file_kind.h"
 #include "base/heartbeat.h"
@@ -181,8 +182,11 @@ std::string RunDirectory::gone(Log& log) {
     std::error_code unreadable;
     const auto type = std::filesystem::symlink_status(path_ + "/lock", unreadable).type();
     if (type == std::filesystem::file_type::not_found) {
+      // All of the folder may be going at this moment, and is not to be filled again.
+      if (!std::exchange(lock_missing_, true)) return "";
       try {
         take_lock(log);
+        lock_missing_ = false;
         log.warn(concat(path_, "/lock was removed during the run; the run directory is locked anew"));
         return "";
       } catch (const ConfigError&) {

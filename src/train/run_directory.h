@@ -26,7 +26,8 @@ class RunDirectory {
 
   /// Whether the run cannot go on in it, for somebody moved, removed or replaced it meanwhile, and one
   /// sentence about that, with where its files are now; "": it is where it was made. Where its lock alone was
-  /// removed it is locked anew, with a warning. Rank 0 looks; elsewhere "".
+  /// removed, and is still missing at the next look, it is locked anew, with a warning. Rank 0 looks;
+  /// elsewhere "".
   std::string gone(Log& log);
 
   const std::string& path() const { return path_; }
@@ -50,6 +51,7 @@ class RunDirectory {
   Communicator* communicator_;
   bool is_locked_there() const;
 
+  bool lock_missing_ = false;          ///< at the last look
   std::optional<File> lock_, folder_;  ///< rank 0's
 };
 

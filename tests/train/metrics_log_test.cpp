@@ -81,23 +81,31 @@ TEST_F(MetricsLogTest, AFullDiskWarnsOnceAndLeavesNoTornLine) {
 }
 
 TEST_F(MetricsLogTest, AFileThatWasRemovedIsWrittenAnewWithAllItsLines) {
-  MetricsLog metrics(path_, log_);
-  metrics.write({{"step", 1}});
+  double seconds = 0;
+  std::optional<MetricsLog> metrics;
+  metrics.emplace(path_, log_, [&] { return seconds; });
+  metrics->write({{"step", 1}});
   std::filesystem::remove(path_);
   ::testing::internal::CaptureStderr();
-  metrics.write({{"step", 2}});
-  std::filesystem::rename(path_, path_ + ".moved");
-  metrics.write({{"step", 3}});
+  metrics->write({{"step", 2}});
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "all of the folder may be going";
+  seconds += LineFile::kSecondsUntilAnew;
+  metrics->write({{"step", 3}});
+  EXPECT_EQ(text_of(path_), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
   EXPECT_EQ(
       ::testing::internal::GetCapturedStderr(),
       "jigsaw-train: warning: " + path_ +
           " was removed or replaced during the run; it is written on, with the lines that were known\n");
-  EXPECT_EQ(text_of(path_), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
-  // One that stands in its place is gone on with; with its folder it is followed.
+  // One that stands in its place is gone on with.
   put_text(path_ + ".new", "{\"step\":7}\n");
   std::filesystem::rename(path_ + ".new", path_);
-  metrics.write({{"step", 8}});
+  metrics->write({{"step", 8}});
   EXPECT_EQ(text_of(path_), "{\"step\":7}\n{\"step\":8}\n");
+  // What is missing in the end is there behind it.
+  std::filesystem::remove(path_);
+  metrics->write({{"step", 9}});
+  metrics.reset();
+  EXPECT_EQ(text_of(path_), "{\"step\":7}\n{\"step\":8}\n{\"step\":9}\n");
 }
 
 TEST_F(MetricsLogTest, ItIsWrittenOnInAFolderThatWasMoved) {

@@ -169,6 +169,8 @@ TEST(RunDirectory, KnowsWhereItIsAndLocksItselfAnew) {
   fs::remove(path + "/lock");
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(directory.gone(log), "");
+  EXPECT_FALSE(fs::exists(path + "/lock")) << "all of it may be going";
+  EXPECT_EQ(directory.gone(log), "");
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("/lock was removed during the run"),
             std::string::npos);
   EXPECT_NE(error_of([&] { RunDirectory(path, *self, log); }).find("is in use by another run"),
