@@ -1,8 +1,9 @@
 #include "predict/first_not_finite.h"
 
 #include <array>
-#include <limits>
 #include <tuple>
+
+#include "predict/least_of_ranks.h"
 
 namespace jigsaw::inline predict {
 
@@ -26,18 +27,14 @@ void FirstNotFinite::add(int step, std::int64_t start, std::int64_t channel, std
 std::optional<FirstNotFinite::Found> FirstNotFinite::find(Communicator& world) const {
   const double count = world.all_reduce(std::array{count_}, ReduceOp::kSum)[0];
   if (count == 0) return std::nullopt;
-  // The least of each number among the ranks that have the least of those before it.
-  constexpr double kNone = std::numeric_limits<double>::infinity();
-  const std::array<double, 3> own = {static_cast<double>(first_.step), static_cast<double>(first_.start),
-                                     static_cast<double>(first_.channel)};
-  std::array<double, 3> least{};
-  bool mine = count_ > 0;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    least[i] = world.all_reduce(std::array{mine ? own[i] : kNone}, ReduceOp::kMin)[0];
-    mine = mine && own[i] == least[i];
+  std::optional<FindOrder> own;
+  if (count_ > 0) {
+    own = {static_cast<double>(first_.step), static_cast<double>(first_.start),
+           static_cast<double>(first_.channel)};
   }
-  return Found{static_cast<std::int64_t>(count), static_cast<int>(least[0]),
-               static_cast<std::int64_t>(least[1]), static_cast<std::int64_t>(least[2])};
+  const auto [step, start, channel] = least_of_ranks(world, {own})[0].value();
+  return Found{static_cast<std::int64_t>(count), static_cast<int>(step), static_cast<std::int64_t>(start),
+               static_cast<std::int64_t>(channel)};
 }
 
 }  // namespace jigsaw::inline predict

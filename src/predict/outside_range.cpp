@@ -9,6 +9,7 @@
 #include "array/transfer.h"
 #include "base/text.h"
 #include "kernels/forecast_scores.h"
+#include "predict/least_of_ranks.h"
 
 namespace jigsaw::inline predict {
 
@@ -94,28 +95,18 @@ bool OutsideRange::add(const Rank& rank, const Layout& layout, const Array& stat
 }
 
 std::vector<OutsideRange::Found> OutsideRange::find(Communicator& world) const {
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  const std::size_t channels = limits_.size();
-  std::vector<double> steps(channels, kNever), starts = steps, sides = steps;
-  for (const auto& [channel, found] : found_) steps[static_cast<std::size_t>(channel)] = found.step;
-  steps = world.all_reduce(steps, ReduceOp::kMin);
-  // The least of each number among the ranks that have the least of those before it.
+  std::vector<std::optional<FindOrder>> own(limits_.size());
   for (const auto& [channel, found] : found_) {
-    const auto c = static_cast<std::size_t>(channel);
-    if (found.step == steps[c]) starts[c] = static_cast<double>(found.start);
+    own[static_cast<std::size_t>(channel)] = {static_cast<double>(found.step),
+                                              static_cast<double>(found.start), found.above ? 1.0 : 0.0};
   }
-  starts = world.all_reduce(starts, ReduceOp::kMin);
-  for (const auto& [channel, found] : found_) {
-    const auto c = static_cast<std::size_t>(channel);
-    if (found.step == steps[c] && static_cast<double>(found.start) == starts[c])
-      sides[c] = found.above ? 1 : 0;
-  }
-  sides = world.all_reduce(sides, ReduceOp::kMin);
+  const std::vector<std::optional<FindOrder>> least = least_of_ranks(world, own);
   std::vector<Found> all;
-  for (std::size_t c = 0; c < channels; ++c) {
-    if (steps[c] == kNever) continue;
-    all.push_back({static_cast<std::int64_t>(c), static_cast<int>(steps[c]), static_cast<Time>(starts[c]),
-                   sides[c] > 0});
+  for (std::size_t c = 0; c < least.size(); ++c) {
+    if (!least[c]) continue;
+    const auto [step, start, above] = *least[c];
+    all.push_back(
+        {static_cast<std::int64_t>(c), static_cast<int>(step), static_cast<Time>(start), above > 0});
   }
   return all;
 }
