@@ -83,15 +83,15 @@ class ForecastRun {
   void know_start(std::int64_t number, const Batch& batch);
   int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
   Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch,
-                  bool written);
+                  bool counted);
   bool is_written(int step) const { return leads_.means || leads_.lead_of(step); }
   ShardedTensor of_member(const ShardedTensor& prediction, std::int64_t member) const;
   bool leaves(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
   std::vector<float> values_of(const Array& states, const PackedPiece<float>& piece, std::int64_t member,
                                bool ends);
   void put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
-  void put_member(std::int64_t number, int step, std::int64_t member, const ShardedTensor& prediction,
-                  const Batch& batch);
+  void put_member(std::int64_t number, int step, std::int64_t member, const Layout& layout,
+                  const Array& states);
   void write(PackedPiece<float>& piece, std::int64_t first, int lead, std::int64_t member);
   void close(ForecastsMade& made);
 
@@ -109,7 +109,6 @@ class ForecastRun {
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
   OutsideRange outside_;
-  Array looked_at_;  // the last member's states at the step in work
   bool ended_outside_ = false;
   std::optional<KeptStates> states_;  // where they are kept
   std::vector<double> digests_;       // start_digests() of the batch in work
@@ -197,19 +196,20 @@ Batch ForecastRun::read(std::int64_t batch, int lead) {
   return reader_->read(request, rank_.context.host());
 }
 
-/// What the file holds of a step, f64; counts what is not finite of those that are written.
-/// @param first  the number of the first start
+/// What the file holds of a step, f64; undefined on a rank without a piece.
+/// @param first  the number of the first start. @param counted  whether what is not finite counts
 Array ForecastRun::states_of(int step, std::int64_t first, const ShardedTensor& prediction,
-                             const Batch& batch, bool written) {
+                             const Batch& batch, bool counted) {
   const Layout& layout = prediction.layout;
   const Box box = rank_.box(layout);
+  if (box.empty()) return {};
   Array states = physical_.predicted(rank_, layout, prediction.piece, batch.origin);
   Shape one = box.extent;
   one[0] = 1;
   for (std::int64_t b = 0; b < box.extent[0]; ++b) {
     Array of_start = states.slice(b * one.count(), one);
     const Array counts = hide_missing(rank_.context, batch.origin.slice(b * one.count(), one), of_start);
-    if (written)
+    if (counted)
       not_finite_.add(step, first + box.begin[0] + b, box.begin[3], download_values(rank_.context, counts));
   }
   if (!data_.rim().empty()) write_rim(rank_, layout, data_.rim(), batch.rim(step - 1), states);
@@ -238,48 +238,45 @@ ShardedTensor ForecastRun::of_member(const ShardedTensor& prediction, std::int64
           of_samples(prediction.layout, members())};
 }
 
-/// Looks whether states leave what the model was trained on. @return  whether forecasts end here for that.
+/// Whether the states of any member at a step lie where --stop-outside ends forecasts. Collective.
 bool ForecastRun::leaves(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
   bool here = false;
   for (std::int64_t j = 0; j < members(); ++j) {
     const ShardedTensor own = of_member(prediction, j);
-    if (rank_.box(own.layout).empty()) continue;
-    const bool last = j + 1 == members();
-    const Array states = states_of(step, number * placed_.samples(), own, batch, last && is_written(step));
+    const Array states = states_of(step, number * placed_.samples(), own, batch, false);
     here = outside_.add(rank_, own.layout, states, step, starts_in(number)) || here;
-    if (last) looked_at_ = states;
   }
-  if (!options_.stop_outside) return false;
   return run_.world().all_reduce(std::array{here ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
 }
 
+/// Looks at the states of a step, and gives those that are written away.
 void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
-  if (!is_written(step)) return;
+  const bool written = is_written(step);
   for (std::int64_t j = 0; j < members(); ++j) {
-    put_member(number, step, j, of_member(prediction, j), batch);
+    const ShardedTensor own = of_member(prediction, j);
+    const Array states = states_of(step, number * placed_.samples(), own, batch, written);
+    outside_.add(rank_, own.layout, states, step, starts_in(number));
+    if (written) put_member(number, step, j, own.layout, states);
   }
+  if (!written) return;
   together(run_.world(), [&] {
     if (writer_) writer_->check();
   });
 }
 
-void ForecastRun::put_member(std::int64_t number, int step, std::int64_t member,
-                             const ShardedTensor& prediction, const Batch& batch) {
+void ForecastRun::put_member(std::int64_t number, int step, std::int64_t member, const Layout& layout,
+                             const Array& states) {
   const std::int64_t first = number * placed_.samples();
   const std::optional<int> lead = leads_.lead_of(step);
   const int rank = run_.world().rank();
-  const auto own =
-      std::make_shared<PackedPiece<float>>(piece_of<float>(rank_, prediction.layout, channels_, rank));
-  if (!own->box.empty()) {
-    const Array states =
-        member + 1 == members() ? looked_at_ : states_of(step, first, prediction, batch, true);
-    if (own->count() > 0) own->values = values_of(states, *own, member, lead.has_value());
-  }
+  const auto own = std::make_shared<PackedPiece<float>>(piece_of<float>(rank_, layout, channels_, rank));
+  if (own->count() > 0) own->values = values_of(states, *own, member, lead.has_value());
   if (!lead) return;
   for (int from = 0; from < run_.world().size(); ++from) {
-    const auto piece = from > 0 ? std::make_shared<PackedPiece<float>>(
-                                      bring(rank_, run_.world(), prediction.layout, channels_, *own, from))
-                                : own;
+    const auto piece =
+        from > 0
+            ? std::make_shared<PackedPiece<float>>(bring(rank_, run_.world(), layout, channels_, *own, from))
+            : own;
     if (!writer_ || piece->count() == 0) continue;
     writer_->push([this, piece, first, lead = *lead, member] { write(*piece, first, lead, member); });
   }
@@ -345,14 +342,13 @@ int ForecastRun::run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar&
                        const RolloutState& state) {
     const int step = lead + 1;
     if (ran == leads_.first) know_start(number, batch);
-    ended_outside_ = leaves(number, step, prediction, batch);
+    ended_outside_ = options_.stop_outside && leaves(number, step, prediction, batch);
     if (ended_outside_) {
-      looked_at_ = {};
       if (!leads_.means) made = ran;
+      ran = step;
       return false;
     }
     put(number, step, prediction, batch);
-    looked_at_ = {};
     bar.update(number * steps + step - leads_.first, batches() * steps);
     ran = step;
     const bool last = step == leads_.last, stops = !last && should_stop();
