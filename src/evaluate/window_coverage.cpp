@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "times/windows.h"
-#include "train/data_report.h"
 
 namespace jigsaw::inline evaluate {
 

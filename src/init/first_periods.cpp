@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "fields/data_forms.h"
 #include "times/windows.h"
-#include "train/data_report.h"
 
 namespace jigsaw::inline init {
 

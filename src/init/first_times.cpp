@@ -9,7 +9,6 @@
 #include "fields/units.h"
 #include "fields/variable_names.h"
 #include "times/windows.h"
-#include "train/data_report.h"
 
 namespace jigsaw::inline init {
 

@@ -193,22 +193,11 @@ void report_values_below(const Statistics& statistics, DataReport& report) {
              field.transform, ": no forecast reaches them; the type \"standard\" keeps negative values"));
 }
 
-/// Of states alone: each field of targets and inputs once.
-std::vector<Field> fields_in_time(const Dataset& data) {
-  std::vector<Field> fields;
-  for (const Channel& target : data.channels().targets) fields.push_back(target.field);
-  for (const Role role : {Role::kPrognostic, Role::kPrescribed}) {
-    for (const Field& field : fields_of(data.channels().inputs, role))
-      if (std::ranges::find(fields, field) == fields.end()) fields.push_back(field);
-  }
-  return fields;
-}
-
 /// Files that go on at other hours than those before them: windows across are left out.
 void report_phases(const Dataset& data, DataReport& report) {
   const Calendar calendar = data.files().calendar();
   std::set<std::string> told;
-  for (const Field& field : fields_in_time(data)) {
+  for (const Field& field : fields_in_time(data.channels())) {
     const auto other = data.files().other_phase(field);
     if (!other || !told.insert(other->path).second) continue;
     report.warnings.push_back(concat(
@@ -221,7 +210,7 @@ void report_phases(const Dataset& data, DataReport& report) {
 /// Files whose values begin where those of the file before them do not end.
 void report_jumps(const Dataset& data, DataReport& report) {
   const FileSet& files = data.files();
-  for (const Field& field : fields_in_time(data)) {
+  for (const Field& field : fields_in_time(data.channels())) {
     const auto seen = data.statistics().seen.find(field.name());
     if (seen == data.statistics().seen.end() || seen->second.jump == 0) continue;
     const SeenValues& values = seen->second;
@@ -313,14 +302,6 @@ void report_images(const ImageData& data, DataReport& report) {
 }
 
 }  // namespace
-
-Time usual_step(const std::vector<Time>& times) {
-  std::map<Time, std::int64_t> counts;
-  for (std::size_t i = 1; i < times.size(); ++i) ++counts[times[i] - times[i - 1]];
-  const auto most = std::max_element(counts.begin(), counts.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? 0 : most->first;
-}
 
 std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
                                          const std::string& key, Calendar calendar) {

@@ -27,10 +27,6 @@ std::vector<std::string> coverage_warnings(const Dataset& data, const std::vecto
 /// edge_warnings() and area_warnings(). Local.
 DataReport report_data(const Configuration& configuration, SampleSource& data);
 
-/// The step between ascending times that is there most often, the shortest of those; 0 for less than two
-/// times.
-Time usual_step(const std::vector<Time>& times);
-
 /// Of the times that are there in a period whose two ends are asked for: what is wrong with them, "" when
 /// nothing is. Times that follow each other by more than the usual step (the most frequent one) leave a gap.
 ///

@@ -10,18 +10,12 @@ namespace jigsaw::inline train {
 void require_equal_repeats(Dataset& data, Communicator& world, Log& log) {
   FileSet& files = data.files();
   const DataOptions& options = data.options();
-  std::vector<Field> fields;
-  for (const Channel& target : data.channels().targets) fields.push_back(target.field);
-  for (const Role role : {Role::kPrognostic, Role::kPrescribed}) {
-    for (const Field& field : fields_of(data.channels().inputs, role))
-      if (std::ranges::find(fields, field) == fields.end()) fields.push_back(field);
-  }
   std::vector<Period> periods = files.periods(options.train, "data.train");
   for (const Period& period : files.periods(options.valid, "data.valid")) periods.push_back(period);
   // Inputs may precede a period.
   const Time before = std::min<Time>(0, std::ranges::min(options.input_times));
   std::vector<std::pair<Field, Moment>> repeated;
-  for (const Field& field : fields) {
+  for (const Field& field : fields_in_time(data.channels())) {
     const bool cycle = files.between(field) == Between::kCycle;
     for (const Time time : files.repeated_times(field)) {
       const auto needs = [&](const Period& period) {

@@ -1,8 +1,8 @@
 // What files say of the times of a field beside where its states stand.
 #include <algorithm>
-#include <map>
 
 #include "fields/file_set.h"
+#include "times/windows.h"
 
 namespace jigsaw::inline fields {
 
@@ -30,10 +30,7 @@ std::optional<FileSet::OtherPhase> FileSet::other_phase(const Field& field) cons
   const std::vector<Time>& times = source.index->times;
   const std::vector<TimeIndex::Entry>& entries = source.index->entries;
   if (of_months() || times.size() < 4) return std::nullopt;
-  std::map<Time, std::int64_t> counts;
-  for (std::size_t i = 1; i < times.size(); ++i) ++counts[times[i] - times[i - 1]];
-  const Time step =
-      std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; })->first;
+  const Time step = usual_step(times);
   if (step > kDay) return std::nullopt;
   // On both sides two states are a step apart, so that it is no state beside the others.
   for (std::size_t i = 2; i + 1 < times.size(); ++i) {

@@ -167,4 +167,14 @@ std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role) {
   return fields;
 }
 
+std::vector<Field> fields_in_time(const Channels& channels) {
+  std::vector<Field> fields;
+  for (const Channel& target : channels.targets) fields.push_back(target.field);
+  for (const Role role : {Role::kPrognostic, Role::kPrescribed}) {
+    for (const Field& field : fields_of(channels.inputs, role))
+      if (std::ranges::find(fields, field) == fields.end()) fields.push_back(field);
+  }
+  return fields;
+}
+
 }  // namespace jigsaw::inline samples

@@ -60,5 +60,7 @@ bool given_at_leads(const Channels& channels, bool rim);
 
 /// The distinct fields of these channels that have the role, in order; those of masks do not count.
 std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role);
+/// Those of which files hold states in time: targets, prognostic and prescribed inputs, each once.
+std::vector<Field> fields_in_time(const Channels& channels);
 
 }  // namespace jigsaw::inline samples

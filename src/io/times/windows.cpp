@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -99,6 +100,14 @@ std::string times_text(const std::vector<Time>& times, Calendar calendar) {
   const std::string first = format_time(times.front(), calendar);
   if (times.size() == 1) return concat("1 time, ", first);
   return concat(times.size(), " times from ", first, " to ", format_time(times.back(), calendar));
+}
+
+Time usual_step(const std::vector<Time>& times) {
+  std::map<Time, std::int64_t> counts;
+  for (std::size_t i = 1; i < times.size(); ++i) ++counts[times[i] - times[i - 1]];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : most->first;
 }
 
 std::vector<Time> evenly_spread(const std::vector<Time>& times, int most) {

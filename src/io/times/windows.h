@@ -48,6 +48,10 @@ std::vector<Time> evenly_spread(const std::vector<Time>& times, int most);
 /// Of ascending times the one nearest to a time, of two the earlier one; nothing where there is none.
 std::optional<Time> nearest_time(const std::vector<Time>& times, Time time);
 
+/// The step between ascending times that is there most often, the shortest of those; 0 for less than two
+/// times.
+Time usual_step(const std::vector<Time>& times);
+
 /// The times in both, ascending.
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);
 

@@ -21,6 +21,13 @@ std::size_t count(const std::vector<Time>& times, const WindowRule& rule,
   return find_windows(times, times, rule, periods, "data.train").size();
 }
 
+TEST(Windows, TheUsualStepIsTheMostFrequentOfThemTheShortest) {
+  EXPECT_EQ(usual_step({}), 0);
+  EXPECT_EQ(usual_step({5}), 0);
+  EXPECT_EQ(usual_step({0, 6, 12, 24, 36, 48, 72}), 12);
+  EXPECT_EQ(usual_step({0, 12, 18, 24, 36}), 6);
+}
+
 TEST(Windows, LieWholeInAPeriodButForEarlierInputs) {
   const std::vector<Time> hourly = every(1, "2019-03-01", "2019-03-31T23:00");
   // 24 days of hours, the last 6 of which have their target outside; the first 6 lack the earlier input.
