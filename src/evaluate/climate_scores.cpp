@@ -162,11 +162,10 @@ void ClimateScores::for_each_point(const Rank& rank, const F& use) const {
   if (box.empty()) return;
   const std::int64_t points = piece_[0] * piece_[1], width = piece_[2],
                      slab = std::max<std::int64_t>(1, kSlab / width);
-  for (std::int64_t first = 0; first < points * moments_.count.shape()[0]; first += slab) {
-    // Not beyond the end of a group.
-    const std::int64_t group = first / points, last = std::min(first + slab, (group + 1) * points);
+  const auto use_slab = [&](std::size_t group, std::int64_t first, std::int64_t last) {
+    const std::int64_t from = (static_cast<std::int64_t>(group) * points + first) * width;
     const TimeMoments here =
-        moments_on_host(rank.context, part_of_moments(moments_, first * width, {last - first, width}));
+        moments_on_host(rank.context, part_of_moments(moments_, from, {last - first, width}));
     const HostMoments of(here);
     for_ranges(threads_for(rank.context.host(), width, last - first), width, 1,
                [&](std::int64_t begin, std::int64_t end, int) {
@@ -174,13 +173,15 @@ void ClimateScores::for_each_point(const Rank& rank, const F& use) const {
                    for (std::int64_t c = begin; c < end; ++c) {
                      const auto i = static_cast<std::size_t>((point - first) * width + c);
                      if (!(of.count[i] > 0)) continue;
-                     use(static_cast<std::size_t>(group), static_cast<std::size_t>(point % points),
-                         static_cast<std::size_t>(box.begin[3] + c),
+                     use(group, static_cast<std::size_t>(point), static_cast<std::size_t>(box.begin[3] + c),
                          Point{of.forecast[i], of.truth[i], of.forecast_variance(i), of.truth_variance(i)});
                    }
                  }
                });
-    first = last - slab;
+  };
+  for (std::size_t group = 0; group < groups().size(); ++group) {
+    for (std::int64_t first = 0; first < points; first += slab)
+      use_slab(group, first, std::min(first + slab, points));
   }
 }
 

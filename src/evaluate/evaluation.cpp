@@ -117,6 +117,8 @@ void warn_of_not_finite(const ScoreReport& report, Log& log) {
 
 /// What makes no sense of this model and data.
 void require_options(const EvaluationOptions& options, const Dataset& data, int leads) {
+  require(options.maps.empty() || options.climate.groups != ClimateGroups::kNone,
+          "maps are those of a climate");
   if (data.files().of_months() && !options.climatology.empty())
     throw ConfigError(
         "command line: --climatology is by day of the year, and data.time_step is \"month\"; without it "
