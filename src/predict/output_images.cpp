@@ -9,6 +9,17 @@
 
 namespace jigsaw::inline predict {
 
+namespace {
+
+/// How many samples the data set of an image holds. @param otherwise  where it has no dim of samples.
+std::int64_t samples_of(const ImageSource& source, std::int64_t otherwise) {
+  const auto found = std::ranges::find(source.dims, ImageDim::kSample);
+  return found == source.dims.end() ? otherwise
+                                    : source.stored[static_cast<int>(found - source.dims.begin())];
+}
+
+}  // namespace
+
 std::vector<ImageResult> image_results(const ImageData& data, ClassOutput classes) {
   std::vector<ImageResult> results;
   if (const std::int64_t count = data.options().classes; count > 0) {
@@ -113,13 +124,6 @@ ImageAxes OutputImages::axes_of(const ImageSource& source, const ImageResult& re
     axes = without_dimension(std::move(axes), at);
   }
   return axes_.add(std::move(axes));
-}
-
-/// How many samples the data set of an image holds. @param otherwise  where it has no dim of samples.
-std::int64_t samples_of(const ImageSource& source, std::int64_t otherwise) {
-  const auto found = std::ranges::find(source.dims, ImageDim::kSample);
-  return found == source.dims.end() ? otherwise
-                                    : source.stored[static_cast<int>(found - source.dims.begin())];
 }
 
 OutputImage OutputImages::describe(const ImageSource& first, const ImageSource& source,
