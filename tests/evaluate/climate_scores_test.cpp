@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "evaluate/mesh_cases.h"
 #include "support/arrays.h"
 #include "support/pieces.h"
 #include "support/test_ranks.h"
@@ -20,6 +21,7 @@ namespace jigsaw {
 namespace climate_scores_test {
 
 using testing::array_of;
+using testing::MeshCase;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kRows = 6, kColumns = 7, kChannels = 3, kPoints = kRows * kColumns, kRegions = 2;
@@ -138,22 +140,12 @@ void expect_score(const ClimateScore& found, const ClimateScore& wanted) {
   expect_number(found.truth_mean, wanted.truth_mean, "mean of the truth");
 }
 
-struct MeshCase {
-  int data;
-  std::vector<int> domain;
-  int tensor;
-  int data_cuts = 0;  ///< which dim
-};
 const MeshCase kMeshes[] = {{1, {1, 1}, 1}, {2, {1, 1}, 1}, {4, {1, 1}, 1},    {1, {2, 1}, 1},
                             {1, {1, 3}, 1}, {1, {1, 1}, 2}, {2, {2, 1}, 1},    {2, {1, 2}, 1},
                             {2, {1, 1}, 2}, {1, {7, 1}, 1}, {2, {2, 1}, 1, 1}, {2, {1, 2}, 1, 1}};
 
 Layout layout_of(const Mesh& mesh, std::int64_t samples, int data_cuts) {
-  Layout layout{{samples, kRows, kColumns, kChannels}, {}};
-  layout.placements[Mesh::kData] = Placement::shard(data_cuts);
-  for (int dim = 0; dim < 2; ++dim) layout.placements[mesh.domain(dim)] = Placement::shard(1 + dim);
-  layout.placements[mesh.tensor()] = Placement::shard(3);
-  return layout;
+  return testing::score_layout(mesh, {samples, kRows, kColumns, kChannels}, data_cuts);
 }
 
 std::vector<std::vector<double>> weights_in(const Box& box) {

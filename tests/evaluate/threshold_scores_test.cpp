@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "evaluate/mesh_cases.h"
 #include "support/arrays.h"
 #include "support/pieces.h"
 #include "support/test_ranks.h"
@@ -16,6 +17,7 @@ namespace jigsaw {
 namespace threshold_scores_test {
 
 using testing::array_of;
+using testing::MeshCase;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kRows = 6, kColumns = 7, kChannels = 4, kPoints = kRows * kColumns, kRegions = 2;
@@ -148,21 +150,11 @@ void expect_score(const ThresholdScore& found, const ThresholdScore& wanted) {
   expect_numbers(found.observed_frequency, wanted.observed_frequency, "events");
 }
 
-struct MeshCase {
-  int data;
-  std::vector<int> domain;
-  int tensor;
-  int data_cuts = 0;  ///< which dim
-};
 const MeshCase kMeshes[] = {{1, {1, 1}, 1}, {2, {1, 1}, 1}, {1, {2, 1}, 2},    {1, {1, 3}, 1},
                             {1, {1, 1}, 3}, {4, {1, 1}, 1}, {2, {2, 1}, 1, 1}, {2, {1, 2}, 1, 1}};
 
 Layout layout_of(const Mesh& mesh, std::int64_t samples, int data_cuts) {
-  Layout layout{{samples, kRows, kColumns, kChannels}, {}};
-  layout.placements[Mesh::kData] = Placement::shard(data_cuts);
-  for (int dim = 0; dim < 2; ++dim) layout.placements[mesh.domain(dim)] = Placement::shard(1 + dim);
-  layout.placements[mesh.tensor()] = Placement::shard(3);
-  return layout;
+  return testing::score_layout(mesh, {samples, kRows, kColumns, kChannels}, data_cuts);
 }
 
 void add_all(const Rank& rank, const MeshCase& mesh, int members, ThresholdScores& scores) {
