@@ -171,8 +171,8 @@ ExitCode run_stats(const StatsOptions& options) {
     });
     DataUse use;
     use.valid = false;
-    // Of fields the periods say what is read, of images the parts that are opened for training.
-    use.train = configuration.data.task != Task::kForecast;
+    // Of fields the periods say what is read, of images and sequences the parts that are opened for training.
+    use.train = !configuration.data.dims.empty();
     use.pass.cache = cache_folder();
     tell_statistics(use.pass, job.log);
     const auto objective = open_objective(configuration, job.folder, job.world, use);

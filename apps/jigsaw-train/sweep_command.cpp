@@ -89,7 +89,7 @@ void check_metric(const SearchSpace& space, const Configuration& run) {
     throw ConfigError(concat("metric: validation gives no ", quote(space.metric),
                              did_you_mean(space.metric, known), "; it gives for example ", known.back()));
   };
-  if (run.data.of_images()) {
+  if (!run.data.dims.empty()) {
     const bool given = std::ranges::any_of(measures, [&](const std::string& measure) {
       return space.metric.size() > measure.size() + 1 && space.metric.ends_with("." + measure);
     });

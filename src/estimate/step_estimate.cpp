@@ -35,7 +35,7 @@ double file_bytes(const OpenedRun& run, int leads) {
     const bool changes = channel.role == Role::kPrognostic || channel.role == Role::kDiagnostic;
     if (changes && covers(input, c)) of_input.emplace(channel.field, channel.offset);
     for (int r = 0; r < leads && channel.role == Role::kPrescribed && covers(input, c); ++r)
-      of_input.emplace(channel.field, channel.offset + r * config.data.lead_time);
+      of_input.emplace(channel.field, channel.offset + r * config.data.lead());
   }
   const bool of_images = config.data.of_images();
   for (std::size_t c = 0; c < channels.targets.size(); ++c) {
@@ -43,8 +43,7 @@ double file_bytes(const OpenedRun& run, int leads) {
     if (!covers(target, of_images && config.data.classes > 0 ? 0 : c)) continue;
     const bool increment = !of_images && config.data.predict == Predict::kIncrement;
     if (of_images || (increment && channel.role == Role::kPrognostic)) of_target.emplace(channel.field, 0);
-    for (int r = 1; r <= leads && !of_images; ++r)
-      of_target.emplace(channel.field, r * config.data.lead_time);
+    for (int r = 1; r <= leads && !of_images; ++r) of_target.emplace(channel.field, r * config.data.lead());
   }
   const auto points = [](const Box& box) {
     return static_cast<double>(box.extent.count(0, box.extent.rank() - 1));

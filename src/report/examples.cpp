@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "comm/agreement.h"
 #include "images/image_data.h"
+#include "images/sequence_data.h"
 #include "images/window_reader.h"
 #include "samples/dataset.h"
 #include "task/physical_states.h"
@@ -78,15 +79,17 @@ ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
   classes_ = data.classes;
   examples_.grid = plane_of(run.data().grid());
   examples_.classes = classes_;
-  examples_.lead_time = of_images_ ? 0 : data.lead_time;
-  if (run.data().grid().axes.size() == 3) {
+  examples_.lead_time = of_images_ ? 0 : data.lead();
+  const bool volumes = run.data().grid().axes.size() == 3;
+  if (volumes && !of_images_) examples_.slice = slice_in_tile_ = run.data().grid().shape()[0] / 2;
+  if (volumes && of_images_) {
     // The middle of what is scored: a crop that is larger than the validation part reaches beyond it.
     const ImageTile& tile = dynamic_cast<const ImageData&>(run.data()).tiles().at(0);
     examples_.slice = tile.scored.begin[0] + tile.scored.extent[0] / 2;
     slice_in_tile_ = examples_.slice - tile.box.begin[0];
   }
   choose_channels();
-  if (of_images_) return;
+  if (of_images_ || volumes) return;
   examples_.targets = channel_names(run.data().channels().targets);
   squares_.assign(examples_.targets.size() * examples_.grid.rows.size(), 0.0);
   counts_ = squares_;
@@ -287,11 +290,14 @@ void ExampleCollector::add(std::int64_t batch, int lead, const ShardedTensor& pr
   Context& context = run_.placed().rank().context;
   const std::int64_t members = run_.placed().members();
   const Layout layout = of_samples(predictions.layout, members);
-  if (!of_images_) add_rows({member_mean(context, predictions.piece, members), layout}, truth);
+  if (!squares_.empty()) add_rows({member_mean(context, predictions.piece, members), layout}, truth);
   if (batch > 0) return;
   const ShardedTensor prediction{member_of(context, predictions.piece, members, 0), layout};
   const Traffic traffic = run_.world().traffic();
-  if (!truth.times.empty() && !of_images_) {
+  if (const auto* sequences = dynamic_cast<const SequenceData*>(&run_.data())) {
+    examples_.of = concat("the forecast of ", counted(examples_.lead_time, "step"), " from ",
+                          sequences->text_of(truth.times.front()));
+  } else if (!truth.times.empty() && !of_images_) {
     const FileSet& files = dynamic_cast<const Dataset&>(run_.data()).files();
     examples_.start = truth.times.front();
     const std::string start = files.text_of(examples_.start);

@@ -201,6 +201,15 @@ void declare(Keys<EnsembleOptions>& keys) {
   });
 }
 
+namespace {
+
+/// Forecasts of fields on latitudes and longitudes.
+Condition of_dates() {
+  return where("data.task").is("forecast") && where("data.dims").is(Json::array());
+}
+
+}  // namespace
+
 void declare(Keys<ValidationOptions>& keys) {
   keys.add("every", &ValidationOptions::every)
       .at_least(0)
@@ -224,20 +233,20 @@ void declare(Keys<ValidationOptions>& keys) {
       .at_least(1)
       .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
   keys.add("climatology", &ValidationOptions::climatology)
-      .counts_where(where("data.task").is("forecast"))
+      .counts_where(of_dates())
       .idle_unless(here("every").above(0))
       .doc(
           "Score the climatology of data.train beside forecasts; the run reads the training data once more "
           "for it.");
   keys.add("thresholds", &ValidationOptions::thresholds)
-      .counts_where(where("data.task").is("forecast"))
+      .counts_where(of_dates())
       .doc(
           "Thresholds of variables or fields, in the unit of the files, by which evaluate scores how "
           "forecasts tell where values reach them: {\"tp\": [0.1, 1, 5]}. Each list ascends. "
           "evaluate --threshold takes others.");
   keys.add("fss_scales", &ValidationOptions::fss_scales)
       .range(1, kMostScale)
-      .counts_where(where("data.task").is("forecast") && here("thresholds").is_given())
+      .counts_where(of_dates() && here("thresholds").is_given())
       .doc(
           "Neighbourhoods of the fractions skill score of evaluate, at each of the thresholds: how many "
           "points their edges are long, odd numbers that ascend, such as [1, 5, 21]. evaluate --fss-scales "
@@ -367,7 +376,7 @@ void declare(Keys<Configuration>& keys) {
   keys.tagged("schedule", &O::schedule, schedule_types).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");
   keys.add("ensemble", &O::ensemble)
-      .counts_where(where("data.task").is("forecast"))
+      .counts_where(of_dates())
       .doc("Forecasts that differ by what is random in their inputs, for probabilities.");
   keys.add("validation", &O::validation)
       .changeable()

@@ -44,7 +44,10 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
       forced_(given_at_leads(channels, configuration.data.boundary_width > 0)),
       rollout_(rollout) {
   const Predict predict = predict_;
-  const Time lead_time = configuration.data.lead_time;
+  const DataOptions& data = configuration.data;
+  const Time lead_time = data.lead();
+  const bool in_steps = data.of_sequences();
+  const auto text = [&](Time time) { return in_steps ? counted(time, "step") : duration_text(time); };
   for (std::size_t t = 0; t < channels.targets.size(); ++t) {
     const auto target = static_cast<std::int64_t>(t);
     const bool accumulates = predict == Predict::kIncrement && channels.targets[t].role == Role::kPrognostic;
@@ -76,10 +79,11 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     }
     const std::int64_t from = find_channel(channels.inputs, input.field, input.offset + lead_time);
     if (from < 0) {
-      throw ConfigError(concat(
-          "a rollout of more than 1 step needs data.input_hours that follow each other by data.lead_hours, ",
-          duration_text(lead_time), ": the input at ", duration_text(input.offset), " is not known ",
-          duration_text(lead_time), " later"));
+      throw ConfigError(
+          concat("a rollout of more than 1 step needs ", in_steps ? "data.input_steps" : "data.input_hours",
+                 " that follow each other by ", in_steps ? "data.lead_steps" : "data.lead_hours", ", ",
+                 text(lead_time), ": the input at ", text(input.offset), " is not known ", text(lead_time),
+                 " later"));
     }
     old_to_new_.push_back({row, from, 1.0});
   }

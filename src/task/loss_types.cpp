@@ -54,7 +54,7 @@ void declare_parameters(Keys<O>& keys) {
 template <typename O>
 void declare_area(Keys<O>& keys) {
   keys.add("area_weighted", &O::area_weighted)
-      .counts_where(where("data.task").is("forecast"))
+      .counts_where(where("data.task").is("forecast") && where("data.dims").is(Json::array()))
       .doc("Whether points count by the area of their cells.");
 }
 
@@ -69,7 +69,7 @@ void declare_variables(Keys<O>& keys) {
               {{"equal", LevelWeights::kEqual, "All levels count alike."},
                {"pressure", LevelWeights::kPressure,
                 "A level counts by its pressure over the mean pressure of the variable's levels."}})
-      .counts_where(where("data.task").is("forecast"))
+      .counts_where(where("data.task").is("forecast") && where("data.dims").is(Json::array()))
       .doc("How levels of a variable count, times variable_weights.");
 }
 

@@ -5,17 +5,22 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "images/sequence_data.h"
+#include "samples/dataset.h"
 
 namespace jigsaw::inline task {
 
 namespace {
 
+/// Of fields with dates (Dataset), or of sequences (SequenceData).
+template <typename Data>
 class ForecastObjective : public Objective {
  public:
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
                     Communicator& communicator, const DataUse& use)
       : data_(configuration.data, folder, configuration.train.rollout.most(), communicator, use),
-        loss_(loss_options(configuration, data_), data_.cell_weights(),
+        cells_(cells_of(data_)),
+        loss_(loss_options(configuration, data_.channels().targets), cells_,
               channel_names(data_.channels().targets)),
         rollout_(configuration.validation_rollout()),
         members_(configuration.ensemble.members) {}
@@ -24,17 +29,21 @@ class ForecastObjective : public Objective {
   const Loss& loss() const override { return loss_; }
   std::int64_t output_channels() const override { return std::ssize(data_.channels().targets); }
   std::unique_ptr<Scores> make_scores() const override {
-    return make_forecast_scores(data_, loss_, rollout_, members_);
+    return make_forecast_scores(data_, data_.options().predict, cells_, loss_, rollout_, members_);
   }
 
  private:
-  static FieldLossOptions loss_options(const Configuration& configuration, const Dataset& data) {
-    FieldLossOptions options = field_loss_options(configuration.loss, data.channels().targets);
+  static CellWeights cells_of(const Dataset& data) { return data.cell_weights(); }
+  static CellWeights cells_of(const SequenceData& data) { return CellWeights(data.grid().row_weights()); }
+  static FieldLossOptions loss_options(const Configuration& configuration,
+                                       const std::vector<Channel>& targets) {
+    FieldLossOptions options = field_loss_options(configuration.loss, targets);
     options.members = members_of(configuration);
     return options;
   }
 
-  Dataset data_;
+  Data data_;
+  CellWeights cells_;
   FieldLoss loss_;
   int rollout_, members_;
 };
@@ -122,7 +131,9 @@ using OpenTask = std::unique_ptr<Objective> (*)(const Configuration&, const std:
 std::unique_ptr<Objective> open_forecast(const Configuration& configuration,
                                          const std::filesystem::path& folder, Communicator& communicator,
                                          const DataUse& use) {
-  return std::make_unique<ForecastObjective>(configuration, folder, communicator, use);
+  if (configuration.data.of_sequences())
+    return std::make_unique<ForecastObjective<SequenceData>>(configuration, folder, communicator, use);
+  return std::make_unique<ForecastObjective<Dataset>>(configuration, folder, communicator, use);
 }
 
 std::unique_ptr<Objective> open_images(const Configuration& configuration,

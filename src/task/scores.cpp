@@ -58,14 +58,16 @@ namespace {
 
 class ForecastScores : public Scores {
  public:
-  ForecastScores(const Dataset& data, const FieldLoss& loss, int rollout, std::int64_t members)
+  ForecastScores(const SampleSource& data, Predict predict, const CellWeights& cells, const FieldLoss& loss,
+                 int rollout, std::int64_t members)
       : data_(data),
+        predict_(predict),
         loss_(loss),
         members_(members),
-        cells_(data.cell_weights()),
+        cells_(cells),
         score_({}, cells_, channel_names(data.channels().targets)),
         of_members_(options_of(members), cells_, channel_names(data.channels().targets)),
-        physical_(data.channels(), data.statistics(), data.options().predict),
+        physical_(data.channels(), data.statistics(), predict),
         leads_(static_cast<std::size_t>(rollout)) {}
 
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
@@ -100,9 +102,8 @@ class ForecastScores : public Scores {
     for (const Lead& lead : leads_) {
       Json& metrics = result.leads.emplace_back(Json::object());
       for (std::size_t c = 0; c < targets.size(); ++c) {
-        const double scale = physical_.transformed()
-                                 ? 1.0
-                                 : target_scale(targets[c], data_.statistics(), data_.options().predict);
+        const double scale =
+            physical_.transformed() ? 1.0 : target_scale(targets[c], data_.statistics(), predict_);
         const double rmse = std::sqrt(lead.squares[c].value()) * scale, bias = lead.errors[c].value() * scale,
                      persistence = std::sqrt(lead.persistence[c].value()) * scale;
         metrics[targets[c].name] = {{"rmse", rmse}, {"bias", bias}, {"persistence_rmse", persistence}};
@@ -218,7 +219,8 @@ class ForecastScores : public Scores {
     }
   }
 
-  const Dataset& data_;
+  const SampleSource& data_;
+  Predict predict_;
   const FieldLoss& loss_;
   std::int64_t members_;
   CellWeights cells_;
@@ -229,9 +231,10 @@ class ForecastScores : public Scores {
 
 }  // namespace
 
-std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout,
+std::unique_ptr<Scores> make_forecast_scores(const SampleSource& data, Predict predict,
+                                             const CellWeights& cells, const FieldLoss& loss, int rollout,
                                              std::int64_t members) {
-  return std::make_unique<ForecastScores>(data, loss, rollout, members);
+  return std::make_unique<ForecastScores>(data, predict, cells, loss, rollout, members);
 }
 
 }  // namespace jigsaw::inline task

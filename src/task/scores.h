@@ -5,6 +5,7 @@
 
 #include "config/json.h"
 #include "images/image_data.h"
+#include "samples/cell_weights.h"
 #include "samples/dataset.h"
 #include "task/class_loss.h"
 
@@ -45,7 +46,9 @@ double spread_skill(double spread, double rmse, std::int64_t members);
 /// (ErrorMeasure::crps(1)), the spread, √(mean over times of the weighted spatial mean of the members'
 /// variance, by M − 1), and spread_skill, √((M + 1)/M) · spread/RMSE, which is 1 where the spread says how
 /// large errors are (Fortin et al. 2014, doi:10.1175/JHM-D-14-0008.1).
-std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout,
+/// @param data  fields or sequences. @param cells  how much their points count.
+std::unique_ptr<Scores> make_forecast_scores(const SampleSource& data, Predict predict,
+                                             const CellWeights& cells, const FieldLoss& loss, int rollout,
                                              std::int64_t members = 1);
 
 /// Of images whose targets are numbers, in their units, over all points of the validation parts: RMSE, bias,

@@ -115,8 +115,11 @@ std::string changed_channels(const Json& extra, const Channels& now, const DataO
                                noise_names(ensemble.local_noise, ensemble.global_noise)),
              changes_of("target channel", {split, before.end()}, target_names)};
   }
-  if (!options.of_images()) {
-    const Json keys = value_at(value_at(extra, "configuration"), "data");
+  const Json keys = value_at(value_at(extra, "configuration"), "data");
+  if (options.of_sequences()) {
+    parts.push_back(change_of_key(keys, "input_steps", options.input_steps));
+    parts.push_back(change_of_key(keys, "lead_steps", options.lead_steps));
+  } else if (!options.of_images()) {
     parts.push_back(change_of_key(keys, "input_hours", durations_json(options.input_times)));
     parts.push_back(change_of_key(keys, "lead_hours", duration_json(options.lead_time)));
   }

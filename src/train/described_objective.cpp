@@ -6,6 +6,7 @@
 #include "files/probe.h"
 #include "images/case_choice.h"
 #include "images/image_files.h"
+#include "images/sequence_data.h"
 #include "samples/dataset.h"
 #include "task/class_loss.h"
 #include "task/loss_types.h"
@@ -107,6 +108,23 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
           std::move(channels)};
 }
 
+DataDescription describe_sequences(const DataOptions& options, const std::filesystem::path& folder) {
+  std::vector<Field> fields;
+  const auto add = [&](const std::vector<Field>& its) {
+    fields.insert(fields.end(), its.begin(), its.end());
+  };
+  if (!options.shape.empty()) {
+    for (const VariableOptions& variable : options.variables) add(fields_named(variable));
+    return {Shape(options.shape), sequence_channels(options, fields)};
+  }
+  const std::vector<std::string> paths = files_of(options.files, folder);
+  probe_files(paths, Dimensions::kByNumber, options.external());
+  ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()));
+  for (const VariableOptions& variable : options.variables)
+    add(files.select(variable, own_files(variable, folder)));
+  return {files.extents(0), sequence_channels(options, fields)};
+}
+
 /// One sample that nobody can read.
 class DescribedData : public SampleSource {
  public:
@@ -153,6 +171,7 @@ class DescribedObjective : public Objective {
 }  // namespace
 
 DataDescription describe_data(const DataOptions& options, const std::filesystem::path& folder) {
+  if (options.of_sequences()) return describe_sequences(options, folder);
   return options.of_images() ? describe_images(options, folder) : describe_forecasts(options, folder);
 }
 

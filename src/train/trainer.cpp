@@ -265,16 +265,18 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
                {"loss", last_validation_->loss},
                {"metrics", last_validation_->metrics(0)}};
   for (std::size_t lead = 1; lead < last_validation_->leads.size(); ++lead) {
-    line["leads"][hours_json(static_cast<Time>(lead + 1) * config_.data.lead_time).dump()] =
+    const Time after = static_cast<Time>(lead + 1) * config_.data.lead();
+    line["leads"][(config_.data.of_sequences() ? Json(after) : hours_json(after)).dump()] =
         last_validation_->metrics(lead);
   }
   line["validation_seconds"] = seconds;
   line["time"] = utc_stamp(true);
   write_metrics(line);
   ValidationTable options{{},
-                          config_.data.of_images() ? 0 : config_.data.lead_time,
+                          config_.data.of_images() ? 0 : config_.data.lead(),
                           config_.data.time_step.month,
-                          log_.terminal()};
+                          log_.terminal(),
+                          config_.data.of_sequences()};
   for (const auto& [name, field] : run_.data().statistics().fields) options.units[name] = field.units;
   log_.info(concat("step ", step, "  validation loss ", last_validation_->loss, " (", config_.loss.type(),
                    ")", before_last_validation_ ? concat(", before ", before_last_validation_->loss) : ""));

@@ -177,10 +177,10 @@ class Table {
   void append(std::vector<std::string>& lines, const std::vector<Row>& rows) const {
     for (const Row& row : rows) {
       std::string line = "  " + padded(name_of(row), width_);
-      if (options_.lead_time > 0)
-        line += formatted(
-            " %6s",
-            lead_text(static_cast<Time>(row.lead + 1) * options_.lead_time, options_.of_months).c_str());
+      const Time lead = static_cast<Time>(row.lead + 1) * options_.lead_time;
+      if (lead > 0)
+        line += formatted(" %6s",
+                          (options_.in_steps ? concat(lead) : lead_text(lead, options_.of_months)).c_str());
       if (std::isnan(row.value)) {
         lines.push_back(line + why_none(row));
         continue;

@@ -13,6 +13,7 @@ struct ValidationTable {
   Time lead_time = 0;                             ///< of one step; 0: samples are no forecasts
   bool of_months = false;                         ///< whether leads are said in months
   Terminal terminal = {};                         ///< for its colours
+  bool in_steps = false;                          ///< lead_time is a number of steps
 };
 
 /// A validation as a table for people of at most 80 columns: each variable at each lead beside the last

@@ -14,8 +14,8 @@ namespace jigsaw::inline fields {
 
 namespace {
 
-constexpr std::array kImageDims = {ImageDim::kSample, ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth,
-                                   ImageDim::kChannel};
+constexpr std::array kImageDims = {ImageDim::kSample, ImageDim::kTime,  ImageDim::kDepth,
+                                   ImageDim::kHeight, ImageDim::kWidth, ImageDim::kChannel};
 
 FormPtr<VariableOptions> variable_form() {
   return shorthand<VariableOptions, std::string>(
@@ -110,7 +110,8 @@ SliceRanges read_slices(const Json& json, const Place& at) {
                                            [&text = key](ImageDim dim) { return text == name(dim); });
     if (known == kImageDims.end() || *known == ImageDim::kChannel) {
       here.error(
-          "names no dimension; slices are taken of \"sample\", \"depth\", \"height\" or \"width\", and "
+          "names no dimension; slices are taken of \"sample\", \"time\", \"depth\", \"height\" or \"width\", "
+          "and "
           "images by \"case\", or \"file\" and \"fold\"");
     }
     const bool pair = range.is_array() && range.size() == 2 && range[0].is_number_integer() &&
@@ -287,6 +288,7 @@ FormPtr<DataPart> part_form() {
 
 FormPtr<ImageDim> dim_form(const std::string& why_sample) {
   return choice<ImageDim>({{"sample", ImageDim::kSample, why_sample},
+                           {"time", ImageDim::kTime, "The states of a sequence, with the task forecast."},
                            {"depth", ImageDim::kDepth, "The first axis of a volume."},
                            {"height", ImageDim::kHeight, "Rows."},
                            {"width", ImageDim::kWidth, "Columns."},

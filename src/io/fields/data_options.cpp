@@ -14,6 +14,8 @@ const char* name(ImageDim dim) {
   switch (dim) {
     case ImageDim::kSample:
       return "sample";
+    case ImageDim::kTime:
+      return "time";
     case ImageDim::kDepth:
       return "depth";
     case ImageDim::kHeight:
@@ -90,8 +92,14 @@ FormPtr<std::vector<ForcingKind>> forcings_form() {
         "Sine and cosine of the local mean solar time, at time 0 and at the first target: 4 channels."}}));
 }
 
+constexpr std::int64_t kMostSteps = 1'000'000;
+
+/// With dates and degrees.
 Condition of_forecasts() {
-  return here("task").is("forecast");
+  return here("task").is("forecast") && here("dims").is(Json::array());
+}
+Condition of_sequences() {
+  return here("task").is("forecast") && here("dims").is_given();
 }
 Condition of_images() {
   return here("task").is_one_of({"denoise", "map"});
@@ -251,6 +259,17 @@ void declare_windows(Keys<DataOptions>& keys) {
           "the "
           "targets, data.diagnostic, are of the same time, and data.variables are inputs only, as for "
           "downscaling.");
+  keys.add("input_steps", &DataOptions::input_steps)
+      .counts_where(of_sequences())
+      .range(-kMostSteps, 0)
+      .doc("The states of a sequence that are inputs, in steps from time 0, such as [-1, 0].")
+      .must("hold 0, the state that the forecast starts from",
+            [](const auto& steps) { return std::find(steps.begin(), steps.end(), 0) != steps.end(); })
+      .must("name no step twice", distinct<std::int64_t>);
+  keys.add("lead_steps", &DataOptions::lead_steps)
+      .counts_where(of_sequences())
+      .range(1, kMostSteps)
+      .doc("Steps of a sequence from time 0 to the target, and from each target of a rollout to the next.");
   keys.choice("predict", &DataOptions::predict,
               {{"increment", Predict::kIncrement,
                 "The change from time 0 to the target, scaled by its own standard deviation; of denoise what "
@@ -266,7 +285,10 @@ void declare_windows(Keys<DataOptions>& keys) {
           "indices along dimensions, both ends included, or a list of such; and which images by \"sample\", "
           "their numbers, or by their files: {\"case\": [\"case_000\", \"case_01*\"]}, names or patterns, "
           "or {\"file\": \"splits_final.json\", \"fold\": 0}, a list of {\"train\": […], \"val\": […]} "
-          "as nnU-Net has it, relative to the configuration's folder. See docs/images.md.")
+          "as nnU-Net has it, relative to the configuration's folder. See docs/images.md. Of sequences the "
+          "same by \"sample\", numbers of sequences, \"case\" or \"file\", and by \"time\", numbers of "
+          "states: "
+          "{\"sample\": [0, 7]}, {\"time\": [0, 79]}; windows as those of periods.")
       .required()
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
@@ -278,12 +300,14 @@ void declare_windows(Keys<DataOptions>& keys) {
 }
 
 void declare_images(Keys<DataOptions>& keys) {
-  const std::string sample = "Images or volumes of their own; without it each file holds one.";
+  const std::string sample = "Images, volumes or sequences of their own; without it each file holds one.";
   keys.add("dims", &DataOptions::dims, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
-      .counts_where(of_images())
       .doc(
           "What the dimensions of the data sets of images are, in their order in the files. A data set may "
-          "lack \"channel\". Required by the tasks denoise and map.")
+          "lack \"channel\". Required by the tasks denoise and map. With the task forecast: those of "
+          "sequences "
+          "of states, with \"time\", as [\"sample\", \"time\", \"depth\", \"height\", \"width\"], which have "
+          "neither dates nor latitudes and longitudes (docs/data.md); [] for fields that do.")
       .must("name nothing twice", distinct<ImageDim>)
       .must("hold \"height\" and \"width\", as [\"depth\", \"height\", \"width\"] does",
             [](const auto& dims) {
@@ -394,20 +418,39 @@ void check_augment(const DataOptions& o, const Place& at) {
     at.error("augment", "has gamma, noise or blur, which are for the task map");
 }
 
+void require_one_per_axis(const DataOptions& o, std::size_t size, const char* key, const Place& at) {
+  const std::size_t axes = o.space().size();
+  if (size == 0 || size == axes) return;
+  at.error(key, concat("must have one number per spatial dimension of data.dims, ", axes, ", not ", size));
+}
+
+void check_sequences(const DataOptions& o, const Place& at) {
+  if (std::ranges::find(o.dims, ImageDim::kTime) == o.dims.end())
+    at.error("dims", "must name \"time\" where data.task is \"forecast\"");
+  require_one_per_axis(o, o.shape.size(), "shape", at);
+  for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
+    for (const DataPart& part : *parts) {
+      for (const auto& [dim, range] : std::get<SliceRanges>(part).of) {
+        if (is_spatial(dim))
+          at.error(key, concat("takes slices of ", name(dim),
+                               ", and forecasts are of whole fields; name \"sample\", \"time\" or \"case\""));
+      }
+    }
+  }
+}
+
 void check_images(const DataOptions& o, const Place& at) {
   check_augment(o, at);
   if (o.dims.empty())
     at.error("dims", "must say what the dimensions are, as [\"depth\", \"height\", \"width\"]");
+  if (std::ranges::find(o.dims, ImageDim::kTime) != o.dims.end())
+    at.error("dims",
+             "must not name \"time\" but where data.task is \"forecast\"; here each state of a "
+             "sequence is an image of its own, a \"sample\"");
   const std::vector<ImageDim> space = o.space();
-  const auto one_per_axis = [&](std::size_t size, const char* key) {
-    if (size != 0 && size != space.size()) {
-      at.error(key, concat("must have one number per spatial dimension of data.dims, ", space.size(),
-                           ", not ", size));
-    }
-  };
-  one_per_axis(o.crop.size(), "crop");
-  one_per_axis(o.spacing.size(), "spacing");
-  one_per_axis(o.shape.size(), "shape");
+  require_one_per_axis(o, o.crop.size(), "crop", at);
+  require_one_per_axis(o, o.spacing.size(), "spacing", at);
+  require_one_per_axis(o, o.shape.size(), "shape", at);
   for (const ImageDim dim : o.flips) {
     if (std::find(space.begin(), space.end(), dim) == space.end()) {
       at.error("flips", concat("names ", name(dim), ", which data.dims lacks"));
@@ -416,6 +459,7 @@ void check_images(const DataOptions& o, const Place& at) {
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
     for (const DataPart& part : *parts) {
       for (const auto& [dim, range] : std::get<SliceRanges>(part).of) {
+        if (dim == ImageDim::kTime) at.error(key, "takes slices of time, which images have not");
         if (is_spatial(dim) && std::find(space.begin(), space.end(), dim) == space.end()) {
           at.error(key, concat("takes slices of ", name(dim), ", which data.dims lacks"));
         }
@@ -439,13 +483,16 @@ void check_task(const DataOptions& o, const Place& at) {
   check_times(o, at);
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
     for (const DataPart& part : *parts) {
-      if (std::holds_alternative<DatePeriod>(part) == !o.of_images()) continue;
+      if (std::holds_alternative<DatePeriod>(part) == !(o.of_images() || o.of_sequences())) continue;
       at.error(key,
-               o.of_images()
-                   ? "must hold slices of images, such as {\"depth\": [0, 74]}, for this data.task"
+               o.of_images() ? "must hold slices of images, such as {\"depth\": [0, 74]}, for this data.task"
+               : o.of_sequences()
+                   ? "must hold parts of sequences, such as {\"sample\": [0, 7]} or {\"time\": [0, 79]}, "
+                     "where data.dims is given"
                    : "must hold pairs of dates, such as [\"2019-03-01\", \"2019-03-24\"], for forecasts");
     }
   }
+  if (o.of_sequences()) return check_sequences(o, at);
   if (!o.of_images()) return check_forecast(o, at);
   check_images(o, at);
   if (o.task == Task::kDenoise) {

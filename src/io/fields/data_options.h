@@ -58,8 +58,9 @@ enum class Task { kForecast, kDenoise, kMap };
 /// What the inputs of images are normalised by.
 enum class ImageIntensity { kDataSet, kZScore, kPercentiles };
 
-/// What a dimension of an image's data set is. Spatial ones stand in this order in fields.
-enum class ImageDim { kSample, kDepth, kHeight, kWidth, kChannel };
+/// What a dimension of a data set of images, or of states in time, is. Spatial ones stand in this order in
+/// fields.
+enum class ImageDim { kSample, kTime, kDepth, kHeight, kWidth, kChannel };
 const char* name(ImageDim dim);
 /// Depth, height or width.
 constexpr bool is_spatial(ImageDim dim) {
@@ -114,6 +115,8 @@ struct DataOptions {
   std::optional<std::vector<std::string>> vector_components;  ///< variables; nothing for "auto"
   std::vector<Time> input_times = {0};                        ///< from time 0
   Time lead_time = 6 * kHour;
+  std::vector<std::int64_t> input_steps = {0};  ///< of sequences, in place of input_times
+  std::int64_t lead_steps = 1;                  ///< of sequences, in place of lead_time
   Predict predict = Predict::kIncrement;
   std::vector<DataPart> train, valid;
   RegionOptions region;
@@ -135,9 +138,10 @@ struct DataOptions {
   std::optional<std::string> normalization;
   Task task = Task::kForecast;
 
+  std::vector<ImageDim> dims;  ///< of images, and of sequences; empty: fields with dates
   // Of images, the tasks denoise and map.
   std::vector<VariableOptions> targets;
-  std::vector<ImageDim> dims, flips;
+  std::vector<ImageDim> flips;
   std::vector<std::int64_t> crop;
   bool pad = false;                       ///< whether parts may be smaller than the crop
   std::optional<double> alignment = 0.1;  ///< ImagePairing::alignment
@@ -163,8 +167,12 @@ struct DataOptions {
   /// Names of the variables that are predicted, and of their fields.
   std::vector<std::string> target_names() const;
   bool of_images() const { return task != Task::kForecast; }
+  /// Forecasts of states that follow one another by number, without dates and degrees.
+  bool of_sequences() const { return task == Task::kForecast && !dims.empty(); }
+  /// From time 0 to the target; of sequences in steps, as their times are numbers of states.
+  Time lead() const { return of_sequences() ? lead_steps : lead_time; }
   /// Whether targets are of the time of the inputs, and hence no forecasts.
-  bool of_same_time() const { return !of_images() && lead_time == 0; }
+  bool of_same_time() const { return !of_images() && lead() == 0; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;
 };

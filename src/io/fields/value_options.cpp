@@ -59,7 +59,7 @@ std::vector<std::string> DataOptions::target_names() const {
 }
 
 void declare_values(Keys<DataOptions>& keys) {
-  const Condition of_forecasts = here("task").is("forecast");
+  const Condition of_forecasts = here("task").is("forecast") && here("dims").is(Json::array());
   keys.add("member", &DataOptions::member)
       .counts_where(of_forecasts)
       .doc(

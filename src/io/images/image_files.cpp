@@ -233,18 +233,30 @@ std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) c
       for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
       const int sample = dim_position(dims, ImageDim::kSample);
       const std::int64_t samples = sample < 0 ? 1 : found.shape[sample];
-      Image image{f, group, 0, extents, {}};
+      const int time = dim_position(dims, ImageDim::kTime);
+      const std::int64_t times = time < 0 ? 1 : found.shape[time];
+      Image image{f, group, 0, 0, extents, {}};
       if (!spacing_.empty()) resample(f, found, image);
-      for (; image.sample < samples; ++image.sample) images.push_back(image);
+      for (; image.sample < samples; ++image.sample)
+        for (image.time = 0; image.time < times; ++image.time) images.push_back(image);
     }
   }
   return images;
 }
 
+std::vector<ImageFiles::Series> ImageFiles::series_of(const std::vector<Image>& images) {
+  std::vector<Series> series;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    if (images[i].time == 0) series.push_back({static_cast<std::int64_t>(i), 0});
+    ++series.back().steps;
+  }
+  return series;
+}
+
 void ImageFiles::check_units(const Variable& variable) const {
   const Image* first = nullptr;  // that says its unit
   for (const Image& image : variable.images) {
-    if (image.sample > 0) continue;
+    if (image.sample > 0 || image.time > 0) continue;
     const FileVariable& found = find(image.file, variable.data_set, image.group);
     const std::string other = found.text("units");
     if (other.empty()) continue;
@@ -367,6 +379,7 @@ void ImageFiles::read_stored(const Variable& place, const Field& field, const Im
   const std::vector<int> space = spatial_positions(dims);
   Box slab{Shape::filled(variable.shape.rank(), 0), Shape::filled(variable.shape.rank(), 1)};
   if (const int at = dim_position(dims, ImageDim::kSample); at >= 0) slab.begin[at] = source.sample;
+  if (const int at = dim_position(dims, ImageDim::kTime); at >= 0) slab.begin[at] = source.time;
   if (const int at = dim_position(dims, ImageDim::kChannel); at >= 0) {
     slab.begin[at] = static_cast<std::int64_t>(field.level.value_or(0));
   }

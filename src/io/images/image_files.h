@@ -50,7 +50,8 @@ struct ImagePairing {
 /// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
 /// variable with a * in its name is many data sets, such as one in each group, which hold images of their
 /// own. The images of all files have numbers from 0 on: the files in order, in each the data sets by name, in
-/// each its samples. read() may be called from several threads. At most kMostOpenFiles are held open.
+/// each its samples, of each its states in time. read() may be called from several threads. At most
+/// kMostOpenFiles are held open.
 ///
 /// A variable may stand in files of its own, which hold the same images. Where it and the first variable have
 /// several files of one image each, or NIfTI files, they are paired by what files are called as cases
@@ -78,6 +79,13 @@ class ImageFiles {
   std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
   /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
   void end_selection();
+
+  /// A run of images that are the states of one sample in time, in order; without the dim "time" one image.
+  struct Series {
+    std::int64_t first = 0, steps = 1;
+  };
+  /// Those of the first variable, by their first images, which every variable has.
+  const std::vector<Series>& series() const { return series_; }
 
   std::int64_t count() const { return std::ssize(images_); }
   /// Extents of an image in the order of fields, at the common spacing if there is one.
@@ -114,6 +122,7 @@ class ImageFiles {
     int file = 0;
     std::string group;  ///< what the * of the variable's name stands for here
     std::int64_t sample = 0;
+    std::int64_t time = 0;  ///< of the sample's states, which follow one another as images
     Shape extents;
     std::vector<double> step;  ///< from one point to the next, in points of the file; empty: 1
   };
@@ -149,6 +158,7 @@ class ImageFiles {
   /// The dims of a data set; without "channel" where it has one dim less.
   std::vector<ImageDim> dims_of(int file, const FileVariable& variable) const;
   std::vector<Image> images_of(const Variable& variable) const;
+  static std::vector<Series> series_of(const std::vector<Image>& images);
   void check_units(const Variable& variable) const;
   std::int64_t channels_of(const Variable& variable) const;
 
@@ -174,6 +184,7 @@ class ImageFiles {
   int common_ = 0;                             ///< so many files are those of the constructor
   std::map<std::string, Variable> variables_;  ///< those selected
   std::vector<Image> images_;
+  std::vector<Series> series_;      ///< of them
   std::vector<std::string> cases_;  ///< of the images
   std::string first_variable_;
   std::deque<int> open_;  ///< least recently used first

@@ -44,6 +44,7 @@ double distance(const Vector3& a, const Vector3& b) {
 /// Of the variable that is selected first.
 void ImageFiles::begin_images(const std::string& name, const Variable& place) {
   images_ = place.images;
+  series_ = series_of(images_);
   first_variable_ = name;
   for (const Image& image : images_) {
     const std::string& file = place.cases[static_cast<std::size_t>(image.file - place.first)];
@@ -171,6 +172,11 @@ void ImageFiles::check_images(const std::string& name, const Variable& place) co
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Image &one = images_[i], &other = place.images[i];
+    if (one.time != other.time) {
+      throw DataError(
+          concat(where(name, place, other), " and ", where(first_variable_, first, one),
+                 " have sequences of different lengths; all variables must have the same states"));
+    }
     if (one.extents == other.extents) continue;
     throw DataError(concat(where(name, place, other), " is ", other.extents, ", and ",
                            where(first_variable_, first, one), " ", one.extents,

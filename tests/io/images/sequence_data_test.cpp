@@ -1,0 +1,226 @@
+// Sequences of volumes: windows, statistics and batches on several ranks, against loops over what was
+// written.
+#include "images/sequence_data.h"
+
+#include <array>
+#include <cmath>
+
+#include "array/host_view.h"
+#include "base/error.h"
+#include "comm/agreement.h"
+#include "comm/thread/run_ranks.h"
+#include "files/image_output.h"
+#include "images/sequence_reader.h"
+#include "io/fixtures.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace sequence_data_test {
+
+using testing::TemporaryFolder;
+
+constexpr std::int64_t kSamples = 2, kSteps = 6, kDepth = 5, kHeight = 3, kWidth = 4;
+
+/// Whole numbers, which float32 holds; one point of "p" is missing in one state.
+double value(int file, std::int64_t sample, std::int64_t step, std::int64_t z, std::int64_t y, std::int64_t x,
+             int field) {
+  if (field == 0 && file == 1 && sample == 0 && step == 3 && z == 4 && y == 1 && x == 2) return std::nan("");
+  return static_cast<double>(file * 31 + sample * 17 + step * step * (field + 1) + z * 5 +
+                             (y * 7 + x * 3) % 4 + field * 100 + (step * z) % 3);
+}
+
+/// Two files of two samples: "p" [sample, time, z, y, x] and "g/v" [.., 2].
+void write_files(const TemporaryFolder& folder) {
+  const Shape p{kSamples, kSteps, kDepth, kHeight, kWidth}, v{kSamples, kSteps, kDepth, kHeight, kWidth, 2};
+  for (int file = 0; file < 2; ++file) {
+    const OutputImage one{"p", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x"},
+                          p,   {{"units", "Pa"}},         {}},
+        two{"g/v", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x", "c"}, v, {}, {}};
+    const auto out =
+        create_image_output(ImageFormat::kHdf5, concat(folder.path(), "/run_", file, ".h5"), {one, two}, {});
+    std::vector<float> ps, vs;
+    for (std::int64_t s = 0; s < kSamples; ++s)
+      for (std::int64_t t = 0; t < kSteps; ++t)
+        for (std::int64_t z = 0; z < kDepth; ++z)
+          for (std::int64_t y = 0; y < kHeight; ++y)
+            for (std::int64_t x = 0; x < kWidth; ++x) {
+              ps.push_back(static_cast<float>(value(file, s, t, z, y, x, 0)));
+              for (int c = 1; c < 3; ++c) vs.push_back(static_cast<float>(value(file, s, t, z, y, x, c)));
+            }
+    out->write(0, Box::whole(p), ps);
+    out->write(1, Box::whole(v), vs);
+    out->finish();
+  }
+}
+
+DataOptions options_of(Predict predict = Predict::kIncrement) {
+  DataOptions options;
+  options.files = {"run_*.h5"};
+  options.variables = {{"p", {}}, {"v", {}, "g/v", {}}};
+  options.dims = {ImageDim::kSample, ImageDim::kTime,  ImageDim::kDepth,
+                  ImageDim::kHeight, ImageDim::kWidth, ImageDim::kChannel};
+  options.input_steps = {-1, 0};
+  options.predict = predict;
+  options.train = {SliceRanges{{{ImageDim::kSample, {0, 2}}}}};
+  options.valid = {SliceRanges{{{ImageDim::kSample, {3, 3}}, {ImageDim::kTime, {2, 5}}}}};
+  return options;
+}
+
+/// Of a state's number.
+double value_at(std::int64_t state, std::int64_t z, std::int64_t y, std::int64_t x, int field) {
+  const std::int64_t series = state / kSteps;
+  return value(static_cast<int>(series / kSamples), series % kSamples, state % kSteps, z, y, x, field);
+}
+
+TEST(SequenceData, WindowsNeverCrossSequences) {
+  const TemporaryFolder folder;
+  write_files(folder);
+  run_ranks(2, [&](Communicator& world) {
+    const SequenceData data(options_of(), folder.path(), 2, world);
+    EXPECT_EQ(world.size(), 2);
+    // A step before time 0 and two leads behind it.
+    EXPECT_EQ(data.windows(Split::kTrain), (std::vector<std::int64_t>{1, 2, 3, 7, 8, 9, 13, 14, 15}));
+    EXPECT_EQ(data.windows(Split::kValid), (std::vector<std::int64_t>{20, 21}));
+    EXPECT_EQ(data.text_of(20), concat("state 2 of sequence 3 (", folder.path(), "/run_1.h5)"));
+    EXPECT_EQ(data.grid().shape(), (Shape{kDepth, kHeight, kWidth}));
+    ASSERT_EQ(data.channels().inputs.size(), 6U);
+    EXPECT_EQ(data.channels().inputs[1].name, "v_0");
+    EXPECT_EQ(data.channels().inputs[0].offset, -1);
+    EXPECT_EQ(data.channels().targets[2].offset, 1);
+  });
+}
+
+TEST(SequenceData, StatisticsAreThoseOfTheTrainingPartsOnAnyNumberOfRanks) {
+  const TemporaryFolder folder;
+  write_files(folder);
+  for (const int ranks : {1, 3}) {
+    run_ranks(ranks, [&](Communicator& world) {
+      const SequenceData data(options_of(), folder.path(), 1, world);
+      for (int field = 0; field < 3; ++field) {
+        std::vector<double> states, changes;
+        for (std::int64_t state = 0; state < 3 * kSteps; ++state)
+          for (std::int64_t z = 0; z < kDepth; ++z)
+            for (std::int64_t y = 0; y < kHeight; ++y)
+              for (std::int64_t x = 0; x < kWidth; ++x) {
+                const double now = value_at(state, z, y, x, field);
+                if (!std::isnan(now)) states.push_back(now);
+                if (state % kSteps == kSteps - 1) continue;
+                const double change = value_at(state + 1, z, y, x, field) - now;
+                if (!std::isnan(change)) changes.push_back(change);
+              }
+        const auto deviation = [](const std::vector<double>& values, double& mean) {
+          mean = 0;
+          for (const double x : values) mean += x / static_cast<double>(values.size());
+          double squares = 0;
+          for (const double x : values)
+            squares += (x - mean) * (x - mean) / static_cast<double>(values.size());
+          return std::sqrt(squares);
+        };
+        double mean = 0, ignored = 0;
+        const double of_states = deviation(states, mean), of_changes = deviation(changes, ignored);
+        const FieldStatistics& found =
+            data.statistics().of(data.channels().targets[static_cast<std::size_t>(field)].field);
+        EXPECT_NEAR(found.mean, mean, 1e-10);
+        EXPECT_NEAR(found.deviation, of_states, 1e-10);
+        EXPECT_NEAR(found.increment_deviation, of_changes, 1e-10);
+      }
+      EXPECT_EQ(data.statistics().of(data.channels().targets[0].field).units, "Pa");
+    });
+  }
+}
+
+/// Each rank reads some of the depth, unevenly; all of a rollout, or its leads one after the other.
+TEST(SequenceData, BatchesAreThoseOfLoopsOnAnyNumberOfRanks) {
+  const TemporaryFolder folder;
+  write_files(folder);
+  for (const int ranks : {1, 2, 4}) {
+    for (const Predict predict : {Predict::kIncrement, Predict::kState}) {
+      run_ranks(ranks, [&](Communicator& world) {
+        SequenceData data(options_of(predict), folder.path(), 2, world);
+        EXPECT_EQ(world.size(), ranks);
+        const std::int64_t first = kDepth * world.rank() / ranks, last = kDepth * (world.rank() + 1) / ranks;
+        SampleRequest request;
+        request.samples = {6, 2};  // states 13 (and 15, where a point is missing: step 3 of sequence 2) and 3
+        request.input = {{0, first, 0, 0, 0}, {2, last - first, kHeight, kWidth, 6}};
+        request.target = {{0, first, 0, 0, 0}, {2, last - first, kHeight, kWidth, 3}};
+        request.rollout = 2;
+        request.baseline = request.origin = true;
+        request.dtype = DType::kFloat64;
+        const auto reader = data.open_reader();
+        const Batch whole = reader->read(request, world.context());
+        request.lead = 1;
+        const Batch second = reader->read(request, world.context());
+        ASSERT_EQ(whole.targets.size(), 2U);
+        ASSERT_EQ(second.targets.size(), 1U);
+        EXPECT_TRUE(whole.forcings.empty());
+        const std::array<std::int64_t, 2> starts = {13, 3};
+        const auto same = [](double found, double wanted) {
+          EXPECT_EQ(std::isnan(found), std::isnan(wanted));
+          if (!std::isnan(wanted)) {
+            EXPECT_NEAR(found, wanted, 1e-12);
+          }
+        };
+        std::size_t in = 0, out = 0;
+        for (const std::int64_t start : starts)
+          for (std::int64_t z = first; z < last; ++z)
+            for (std::int64_t y = 0; y < kHeight; ++y)
+              for (std::int64_t x = 0; x < kWidth; ++x) {
+                for (int c = 0; c < 6; ++c, ++in) {
+                  const FieldStatistics& s =
+                      data.statistics().of(data.channels().inputs[static_cast<std::size_t>(c)].field);
+                  const double v = value_at(start + (c < 3 ? -1 : 0), z, y, x, c % 3);
+                  same(HostView<const double>(whole.input)[in],
+                       std::isnan(v) ? 0 : (v - s.mean) / s.deviation);
+                  EXPECT_EQ(HostView<const double>(whole.present)[in], 1.0);
+                }
+                for (int c = 0; c < 3; ++c, ++out) {
+                  const FieldStatistics& s =
+                      data.statistics().of(data.channels().targets[static_cast<std::size_t>(c)].field);
+                  const double now = value_at(start, z, y, x, c);
+                  for (int lead = 0; lead < 2; ++lead) {
+                    const double then = value_at(start + lead + 1, z, y, x, c);
+                    const double wanted = predict == Predict::kIncrement
+                                              ? (then - now) / s.increment_deviation
+                                              : (then - s.mean) / s.deviation;
+                    same(HostView<const double>(whole.target(lead))[out], wanted);
+                    same(HostView<const double>(whole.state(lead))[out], then);
+                    if (lead == 1) same(HostView<const double>(second.target(1))[out], wanted);
+                  }
+                  same(HostView<const double>(whole.origin)[out], now);
+                  same(HostView<const double>(whole.baseline)[out],
+                       predict == Predict::kIncrement ? 0 : (now - s.mean) / s.deviation);
+                }
+              }
+      });
+    }
+  }
+}
+
+TEST(SequenceData, RefusesWhatIsNotThere) {
+  const TemporaryFolder folder;
+  write_files(folder);
+  const auto refusal = [&](const DataOptions& options, ExitCode code, int rollout = 1) {
+    std::string message;
+    run_ranks(2, [&](Communicator& world) {
+      try {
+        SequenceData(options, folder.path(), rollout, world);
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const AgreedError& error) {
+        EXPECT_EQ(error.code(), code);
+        if (world.rank() == 0) message = error.what();
+      }
+    });
+    return message;
+  };
+  DataOptions options = options_of();
+  options.train = {SliceRanges{{{ImageDim::kSample, {0, 4}}}}};
+  EXPECT_NE(refusal(options, ExitCode::kConfig).find("the sequences of all files are 4"), std::string::npos);
+  options.train = {SliceRanges{{{ImageDim::kTime, {0, 6}}}}};
+  EXPECT_NE(refusal(options, ExitCode::kConfig).find("has 6 states; the last can be at most 5"),
+            std::string::npos);
+  EXPECT_NE(refusal(options_of(), ExitCode::kConfig, 5).find("data.train holds no window"),
+            std::string::npos);
+}
+
+}  // namespace sequence_data_test
+}  // namespace jigsaw
