@@ -13,6 +13,7 @@
 #include "predict/image_prediction.h"
 #include "predict/readable_inputs.h"
 #include "predict/restart_file.h"
+#include "predict/sequence_forecast.h"
 #include "stop_signals.h"
 
 namespace jigsaw {
@@ -27,7 +28,8 @@ struct PredictArguments {
   int steps = 1;
   std::vector<std::string> input;  ///< files in place of data.files; empty: those
   std::vector<std::string> starts;
-  std::string period;  ///< train or valid; "": valid
+  std::optional<std::int64_t> start_step;  ///< of sequences
+  std::string period;                      ///< train or valid; "": valid
   std::vector<std::string> variables;
   std::vector<double> levels;
   bool split_levels = false;
@@ -40,28 +42,50 @@ struct PredictArguments {
   bool skip_existing = false;     ///< of images: inputs whose outputs are there are left alone
 };
 
-/// Options of one task that mean nothing for the other.
-void refuse_options(const PredictArguments& options, bool images) {
-  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--members", options.members > 0},
-                                                                  {"--start", !options.starts.empty()},
-                                                                  {"--period", !options.period.empty()},
-                                                                  {"--steps", options.steps != 1},
-                                                                  {"--variables", !options.variables.empty()},
-                                                                  {"--levels", !options.levels.empty()},
-                                                                  {"--split-levels", options.split_levels},
-                                                                  {"--every", options.every > 0},
-                                                                  {"--mean", options.mean > 0},
-                                                                  {"--continue", !options.go_on.empty()},
-                                                                  {"--stop-outside",
-                                                                   options.stop_outside.has_value()},
-                                                                  {"--restart", options.restart != "auto"}},
-                                                  of_images = {{"--overlap", options.overlap.has_value()},
-                                                               {"--classes", !options.classes.empty()},
-                                                               {"--skip-existing", options.skip_existing}};
-  for (const auto& [option, given] : images ? of_forecasts : of_images) {
-    if (given)
-      throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
-                               ", and data.task is that of ", images ? "images" : "forecasts"));
+/// What a configuration asks for: forecasts of fields with dates or of sequences, or images.
+enum class PredictKind : std::uint8_t { kFields, kSequences, kImages };
+PredictKind kind_of(const DataOptions& data) {
+  return data.of_images()      ? PredictKind::kImages
+         : data.of_sequences() ? PredictKind::kSequences
+                               : PredictKind::kFields;
+}
+
+/// Options of one kind that mean nothing for others.
+void refuse_options(const PredictArguments& options, PredictKind kind) {
+  using enum PredictKind;
+  const auto text = [&](PredictKind of) {
+    return of == kImages        ? "images"
+           : of == kSequences   ? "sequences"
+           : kind == kSequences ? "forecasts with dates"
+                                : "forecasts";
+  };
+  struct Use {
+    const char* option;
+    bool given;
+    std::vector<PredictKind> kinds;
+  };
+  const std::vector<Use> uses = {{"--members", options.members > 0, {kFields}},
+                                 {"--start", !options.starts.empty(), {kFields}},
+                                 {"--start-step", options.start_step.has_value(), {kSequences}},
+                                 {"--period", !options.period.empty(), {kFields}},
+                                 {"--steps", options.steps != 1, {kFields, kSequences}},
+                                 {"--variables", !options.variables.empty(), {kFields}},
+                                 {"--levels", !options.levels.empty(), {kFields}},
+                                 {"--split-levels", options.split_levels, {kFields}},
+                                 {"--every", options.every > 0, {kFields}},
+                                 {"--mean", options.mean > 0, {kFields}},
+                                 {"--continue", !options.go_on.empty(), {kFields}},
+                                 {"--stop-outside", options.stop_outside.has_value(), {kFields}},
+                                 {"--restart", options.restart != "auto", {kFields}},
+                                 {"--overlap", options.overlap.has_value(), {kImages}},
+                                 {"--classes", !options.classes.empty(), {kImages}},
+                                 {"--skip-existing", options.skip_existing, {kImages}}};
+  for (const auto& [option, given, kinds] : uses) {
+    if (!given || std::ranges::find(kinds, kind) != kinds.end()) continue;
+    throw ConfigError(concat(
+        "command line: ", option, " is for ", text(kinds.front()),
+        kind == kSequences ? ", and data.dims makes these forecasts of " : ", and data.task is that of ",
+        text(kind)));
   }
 }
 
@@ -117,9 +141,10 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
   std::signal(SIGPIPE, SIG_IGN);  // whoever reads stdout is gone; what is predicted stands in the file
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
-    const bool images = configuration.data.of_images();
+    const PredictKind kind = kind_of(configuration.data);
+    const bool images = kind == PredictKind::kImages;
     together(job.world, [&] {
-      refuse_options(options, images);
+      refuse_options(options, kind);
       if (images && !options.classes.empty() && configuration.data.classes == 0)
         throw ConfigError("command line: --classes is for targets that are labels, with data.classes");
       if (options.skip_existing && options.overwrite)
@@ -132,7 +157,9 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       });
     }
     std::unique_ptr<RestartFile> restart;
-    if (!images) together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
+    if (kind == PredictKind::kFields)
+      together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
+    if (kind == PredictKind::kSequences) configuration.validation.rollout = options.steps;
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
     std::optional<TrainedModel> opened;
@@ -162,6 +189,11 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
           job.log);
       return ExitCode::kDone;
     }
+    if (kind == PredictKind::kSequences) {
+      write_sequence_forecasts(
+          model, {options.output, options.overwrite, options.steps, options.start_step, attributes}, job.log);
+      return ExitCode::kDone;
+    }
     ForecastOptions forecasts = forecasts_of(options, restart.get());
     forecasts.attributes = attributes;
     // Until now there was nothing to keep, and they ended it; from now on no rank is ended by what the others
@@ -178,8 +210,10 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   auto options = std::make_shared<PredictArguments>();
   add_model(command, options->model);
   command
-      .add_option("--output", options->output,
-                  "The NetCDF file to write; of images a file .h5, .nc, .nii or .nii.gz, or a folder")
+      .add_option(
+          "--output", options->output,
+          "The NetCDF file to write; of sequences a file .nc or .h5, or a folder; of images a file .h5, .nc, "
+          ".nii or .nii.gz, or a folder")
       .required();
   command.add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
   command.add_flag("--skip-existing", options->skip_existing,
@@ -192,6 +226,11 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
       command.add_option("--start", options->starts,
                          "Times that forecasts start from, like 2019-03-01T06:00; 2019-03-01 is the first "
                          "time of that day");
+  command
+      .add_option("--start-step", options->start_step,
+                  "Of sequences: the state that forecasts start from, from 0 on; default: the first whose "
+                  "inputs are there")
+      .within(0, 1'000'000'000);
   const CommandOption period =
       command
           .add_option(

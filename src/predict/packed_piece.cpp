@@ -12,7 +12,7 @@ PackedPiece<T> piece_of(const Rank& rank, const Layout& layout, const std::vecto
   PackedPiece<T> piece{layout.box(mesh, mesh.coordinates(of)), {}, {}};
   if (piece.box.empty()) return piece;
   for (std::size_t i = 0; i < channels.size(); ++i) {
-    if (channels[i] >= piece.box.begin[3] && channels[i] < piece.box.end(3))
+    if (channels[i] >= piece.box.begin[piece.last()] && channels[i] < piece.box.end(piece.last()))
       piece.numbers.push_back(static_cast<int>(i));
   }
   return piece;
@@ -20,10 +20,10 @@ PackedPiece<T> piece_of(const Rank& rank, const Layout& layout, const std::vecto
 
 template <typename T>
 void pack(std::span<const T> all, const std::vector<int>& channels, PackedPiece<T>& piece) {
-  const std::int64_t each = piece.box.extent[3], points = piece.box.extent[0] * piece.plane();
+  const std::int64_t each = piece.box.extent[piece.last()], points = piece.box.extent[0] * piece.plane();
   piece.values.reserve(static_cast<std::size_t>(piece.count()));
   for (const int number : piece.numbers) {
-    const std::int64_t channel = channels[static_cast<std::size_t>(number)] - piece.box.begin[3];
+    const std::int64_t channel = channels[static_cast<std::size_t>(number)] - piece.box.begin[piece.last()];
     for (std::int64_t i = 0; i < points; ++i)
       piece.values.push_back(all[static_cast<std::size_t>(i * each + channel)]);
   }

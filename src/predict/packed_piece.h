@@ -7,14 +7,15 @@
 
 namespace jigsaw::inline predict {
 
-/// Some channels of one rank's piece of a tensor [B, rows, columns, C], as files take them: plane by plane.
+/// Some channels of one rank's piece of a tensor [B, space…, C], as files take them: field by field.
 template <typename T>
 struct PackedPiece {
   Box box;                   ///< of the tensor
   std::vector<int> numbers;  ///< of the channels that are here, in the list of those that are asked for
-  std::vector<T> values;     ///< [channels that are here, B, rows, columns]
+  std::vector<T> values;     ///< [channels that are here, B, space…]
 
-  std::int64_t plane() const { return box.extent[1] * box.extent[2]; }
+  std::int64_t plane() const { return box.extent.count(1, last()); }
+  int last() const { return box.extent.rank() - 1; }
   std::int64_t count() const { return std::ssize(numbers) * box.extent[0] * plane(); }
 };
 

@@ -24,7 +24,7 @@ bool decides_function(const std::string& key) {
                                        "classes",           "fill",           "transforms", "clamp",
                                        "vector_components", "predict",        "lead_hours", "noise_sigma",
                                        "input_hours",       "boundary_width", "spacing",    "intensity",
-                                       "percentiles"};
+                                       "input_steps",       "lead_steps",     "percentiles"};
   for (const char* own : {".files", ".data_set", ".times"})
     if (key.starts_with("data.") && key.find(own) != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;

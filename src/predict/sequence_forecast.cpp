@@ -1,0 +1,277 @@
+#include "predict/sequence_forecast.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "array/host_view.h"
+#include "array/transfer.h"
+#include "base/error.h"
+#include "base/progress_bar.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "files/image_output.h"
+#include "images/dim_positions.h"
+#include "images/sequence_data.h"
+#include "images/sequence_reader.h"
+#include "kernels/forecast_scores.h"
+#include "kernels/pointwise.h"
+#include "predict/output_file.h"
+#include "predict/packed_piece.h"
+#include "task/physical_states.h"
+#include "task/rollouts.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// The sequences of one file of input.
+struct SequencesOfFile {
+  std::string path;
+  std::vector<ImageFiles::Series> series;
+};
+
+std::vector<SequencesOfFile> sequences_by_file(const ImageFiles& files) {
+  std::vector<SequencesOfFile> result;
+  for (const ImageFiles::Series& series : files.series()) {
+    if (result.empty() || result.back().path != files.path(series.first))
+      result.push_back({files.path(series.first), {}});
+    result.back().series.push_back(series);
+  }
+  return result;
+}
+
+/// Where a channel of the model stands in the file.
+struct WrittenChannel {
+  std::size_t data_set = 0;
+  std::optional<std::int64_t> channel;  ///< of a data set with channels
+};
+
+class SequenceForecastRun {
+ public:
+  SequenceForecastRun(TrainedModel& model, const SequenceForecastOptions& options)
+      : run_(model.run()),
+        placed_(run_.placed()),
+        rank_(placed_.rank()),
+        data_(dynamic_cast<SequenceData&>(run_.data())),
+        options_(options),
+        reader_(data_),
+        physical_(data_.channels(), data_.statistics(), data_.options().predict),
+        inputs_(sequences_by_file(data_.files())) {
+    for (std::size_t c = 0; c < data_.channels().targets.size(); ++c) all_.push_back(static_cast<int>(c));
+    together(run_.world(), [&] { check(); });
+  }
+
+  void run(Log& log);
+
+ private:
+  void check() const;
+  bool one_file() const { return image_format(options_.output).has_value(); }
+  std::int64_t before() const { return -std::ranges::min(data_.options().input_steps); }
+  std::int64_t start() const { return options_.start.value_or(before()); }
+  std::string output_of(const std::string& input) const;
+  void create(const SequencesOfFile& input);
+  void run_file(const SequencesOfFile& input, const std::function<void(double)>& done);
+  void put(std::int64_t first, int lead, const ShardedTensor& prediction, const Batch& batch);
+  void write(const PackedPiece<float>& piece, std::int64_t first, int lead);
+
+  OpenedRun& run_;
+  PlacedModel& placed_;
+  const Rank& rank_;
+  SequenceData& data_;
+  const SequenceForecastOptions& options_;
+  SequenceReader reader_;
+  PhysicalStates physical_;
+  std::vector<SequencesOfFile> inputs_;
+  std::vector<int> all_;  // channels
+  double not_finite_ = 0;
+  // On the rank that writes.
+  std::vector<WrittenChannel> channels_;
+  std::unique_ptr<OutputFile> output_;
+  std::unique_ptr<ImageOutput> file_;
+};
+
+void SequenceForecastRun::check() const {
+  if (one_file()) {
+    const auto format = image_format(options_.output);
+    if (format == ImageFormat::kNifti || format == ImageFormat::kNiftiGz)
+      throw ConfigError(
+          concat("command line: --output ", options_.output,
+                 " is named like a NIfTI file, and forecasts of sequences are written as NetCDF "
+                 "or HDF5; end the name in .nc or .h5"));
+    if (inputs_.size() > 1)
+      throw ConfigError(concat("command line: --output ", options_.output, " is one file, and the input are ",
+                               inputs_.size(), "; name a folder, or give one file by --input"));
+  }
+  std::set<std::string> names;
+  for (const SequencesOfFile& input : inputs_) {
+    if (!names.insert(output_of(input.path)).second)
+      throw ConfigError(concat("command line: two files of the input would be written as ",
+                               output_of(input.path), "; give them one after the other by --input"));
+    for (const ImageFiles::Series& series : input.series) {
+      if (start() >= before() && start() < series.steps) continue;
+      throw ConfigError(concat("command line: --start-step ", start(), " is no state to start from in ",
+                               input.path, ": its sequences have ", counted(series.steps, "state"),
+                               ", and data.input_steps reach ", before(), " steps back; it can be ", before(),
+                               " to ", series.steps - 1));
+    }
+  }
+}
+
+std::string SequenceForecastRun::output_of(const std::string& input) const {
+  if (one_file()) return options_.output;
+  return (std::filesystem::path(options_.output) /
+          std::filesystem::path(input).filename().replace_extension(".nc"))
+      .string();
+}
+
+void SequenceForecastRun::create(const SequencesOfFile& input) {
+  const std::string path = output_of(input.path);
+  if (!one_file()) std::filesystem::create_directories(options_.output);
+  output_ = std::make_unique<OutputFile>(path, options_.overwrite, "--output", data_.paths());
+  const std::vector<ImageDim> space = data_.options().space();
+  std::vector<OutputImage> images;
+  channels_.clear();
+  for (const Channel& target : data_.channels().targets) {
+    const Field& field = target.field;
+    std::string variable = field.variable;
+    std::replace(variable.begin(), variable.end(), '*', '_');
+    if (images.empty() || images.back().name != variable) {
+      OutputImage image{variable, OutputImage::Type::kFloat, {"sample", "time"}, {}, {}, {}};
+      image.shape = {std::ssize(input.series), std::int64_t{options_.steps}};
+      for (std::size_t d = 0; d < space.size(); ++d) {
+        image.dimensions.emplace_back(name(space[d]));
+        image.shape.append(data_.grid().shape()[static_cast<int>(d)]);
+      }
+      if (field.level) {
+        image.dimensions.emplace_back("channel");
+        image.shape.append(std::ranges::count(data_.channels().targets, field.variable,
+                                              [](const Channel& each) { return each.field.variable; }));
+      }
+      if (const std::string& units = data_.files().units(field); !units.empty()) image.texts["units"] = units;
+      images.push_back(image);
+    }
+    std::optional<std::int64_t> channel;
+    if (field.level) channel = std::ranges::count(channels_, images.size() - 1, &WrittenChannel::data_set);
+    channels_.push_back({images.size() - 1, channel});
+  }
+  OutputCoordinate time{"time", {"time"}, {std::int64_t{options_.steps}}, {}, {}};
+  for (int lead = 1; lead <= options_.steps; ++lead)
+    time.values.push_back(static_cast<double>(lead * data_.options().lead_steps));
+  time.texts["long_name"] =
+      concat("steps from state ", start(), " of each sequence, which the forecasts start from");
+  std::map<std::string, std::string> attributes = options_.attributes;
+  attributes["input"] = input.path;
+  attributes["start_step"] = concat(start());
+  attributes["lead_steps"] = concat(data_.options().lead_steps);
+  const ImageFormat format = image_format(path).value_or(ImageFormat::kNetcdf);
+  file_ = create_image_output(format, output_->temporary(), images, attributes, nullptr, {time});
+}
+
+void SequenceForecastRun::run_file(const SequencesOfFile& input, const std::function<void(double)>& done) {
+  const std::int64_t each = placed_.samples(), count = std::ssize(input.series);
+  const std::int64_t batches = (count + each - 1) / each;
+  const auto samples_of = [&](std::int64_t batch) { return std::min(each, count - batch * each); };
+  const auto load = [&](std::int64_t batch, int lead) {
+    BatchRequest request;
+    for (std::int64_t b = 0; b < samples_of(batch); ++b)
+      request.times.push_back(input.series[static_cast<std::size_t>(batch * each + b)].first + start());
+    request.input = placed_.input_box(samples_of(batch));
+    request.target = rank_.box(placed_.sample_layout(samples_of(batch)));
+    request.rollout = options_.steps;
+    request.lead = lead;
+    request.dtype = placed_.types().master;
+    request.targets = false;
+    request.origin = true;
+    return reader_.read(request, rank_.context.host());
+  };
+  Rollouts rollouts(run_, load, batches, options_.steps, Clamped::kFarBeyond);
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    rollouts.run_next(samples_of(batch), [&](int lead, const ShardedTensor& prediction, const Batch& read) {
+      put(batch * each, lead, prediction, read);
+      done(static_cast<double>(batch * options_.steps + lead + 1) /
+           static_cast<double>(batches * options_.steps));
+    });
+  }
+}
+
+void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor& prediction,
+                              const Batch& batch) {
+  Context& context = rank_.context;
+  auto own = piece_of<float>(rank_, prediction.layout, all_, run_.world().rank());
+  if (own.count() > 0) {
+    Array states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
+    for (const double count : download_values(context, hide_missing(context, batch.origin, states)))
+      not_finite_ += count;
+    const Array single = cast(context, states, DType::kFloat32, Purpose::kWorkspace);
+    pack<float>(HostView<const float>(download(context, single)), all_, own);
+  }
+  for (int from = 0; from < run_.world().size(); ++from) {
+    const auto piece = from > 0 ? bring(rank_, run_.world(), prediction.layout, all_, own, from) : own;
+    together(run_.world(), [&] {
+      if (file_ && piece.count() > 0) write(piece, first, lead);
+    });
+  }
+}
+
+void SequenceForecastRun::write(const PackedPiece<float>& piece, std::int64_t first, int lead) {
+  std::span<const float> rest = piece.values;
+  const auto plane = static_cast<std::size_t>(piece.plane());
+  for (const int number : piece.numbers) {
+    const WrittenChannel& to = channels_[static_cast<std::size_t>(number)];
+    for (std::int64_t b = piece.box.begin[0]; b < piece.box.end(0); ++b) {
+      Box box{{first + b, std::int64_t{lead}}, {std::int64_t{1}, std::int64_t{1}}};
+      for (int d = 1; d + 1 < piece.box.begin.rank(); ++d) {
+        box.begin.append(piece.box.begin[d]);
+        box.extent.append(piece.box.extent[d]);
+      }
+      if (to.channel) {
+        box.begin.append(*to.channel);
+        box.extent.append(1);
+      }
+      file_->write(to.data_set, box, rest.first(plane));
+      rest = rest.subspan(plane);
+    }
+  }
+}
+
+void SequenceForecastRun::run(Log& log) {
+  std::int64_t forecasts = 0;
+  {
+    ProgressBar bar(log, "predict");
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const bool writes = run_.world().rank() == 0;
+      together(run_.world(), [&] {
+        if (writes) create(inputs_[i]);
+      });
+      run_file(inputs_[i], [&](double part) {
+        bar.update((static_cast<double>(i) + part) / static_cast<double>(inputs_.size()));
+      });
+      together(run_.world(), [&] {
+        if (!writes) return;
+        file_->finish();
+        file_.reset();
+        output_->commit();
+      });
+      forecasts += std::ssize(inputs_[i].series);
+    }
+  }
+  const double not_finite = run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0];
+  if (not_finite > 0)
+    log.warn(concat("forecasts hold ", not_finite, " values that are not finite, in ", options_.output));
+  log.info(concat("wrote ", counted(forecasts, "forecast"), " of ", counted(options_.steps, "step"), " to ",
+                  options_.output));
+}
+
+}  // namespace
+
+void write_sequence_forecasts(TrainedModel& model, const SequenceForecastOptions& options, Log& log) {
+  SequenceForecastOptions with_source = options;
+  with_source.attributes["source"] = concat("jigsaw-train, ", model.description());
+  SequenceForecastRun(model, with_source).run(log);
+}
+
+}  // namespace jigsaw::inline predict
