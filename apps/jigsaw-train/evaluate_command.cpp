@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "evaluate/evaluation.h"
 #include "evaluate/image_evaluation.h"
+#include "evaluate/sequence_evaluation.h"
 
 namespace jigsaw {
 
@@ -24,9 +25,9 @@ std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::s
   if (period.size() == 1 && period[0] == "valid") return data.valid;
   const std::optional<DatePeriod> dates =
       period.size() == 2 ? parse_dates(period[0], period[1]) : std::nullopt;
-  if (data.of_images())
-    throw ConfigError(
-        concat("command line: --period ", join(period, " "), " must be train or valid for images"));
+  if (!data.dims.empty())
+    throw ConfigError(concat("command line: --period ", join(period, " "), " must be train or valid for ",
+                             data.of_images() ? "images" : "sequences"));
   if (dates && dates->last < dates->first) {
     throw ConfigError(concat("command line: --period ", join(period, " "),
                              " ends before it begins; name the earlier date first"));
@@ -72,6 +73,22 @@ void refuse_options(const EvaluateArguments& options, bool images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
                                ", and data.task is that of ", images ? "images" : "forecasts"));
+  }
+}
+
+/// Options that need dates or latitudes.
+void refuse_for_sequences(const EvaluateArguments& options) {
+  for (const auto& [option, given] : {std::pair{"--members", options.members > 0},
+                                      {"--region", !options.regions.empty()},
+                                      {"--threshold", !options.thresholds.empty()},
+                                      {"--fss-scales", !options.fss_scales.empty()},
+                                      {"--climatology", !options.climatology.empty()},
+                                      {"--climate", !options.climate.empty()},
+                                      {"--netcdf", !options.netcdf.empty()}}) {
+    if (given)
+      throw ConfigError(
+          concat("command line: ", option,
+                 " is for forecasts with dates, and data.dims makes these forecasts of sequences"));
   }
 }
 
@@ -124,6 +141,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     Weights weights = Weights::kAuto;
     together(job.world, [&] {
       refuse_options(options, images);
+      if (configuration.data.of_sequences()) refuse_for_sequences(options);
       refuse_without_climate(options);
       if (!images) set_members(options.members, configuration);
       if (options.data_range && configuration.data.classes > 0)
@@ -142,6 +160,11 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
                       {options.json, options.netcdf, options.overwrite, options.overlap.value_or(0.25),
                        options.data_range, "Scores of " + configuration.name},
                       job.log);
+      return ExitCode::kDone;
+    }
+    if (configuration.data.of_sequences()) {
+      evaluate_sequences(model, {options.json, options.overwrite, "Scores of " + configuration.name},
+                         job.log);
       return ExitCode::kDone;
     }
     evaluate_forecasts(
