@@ -15,6 +15,7 @@
 #include "init/first_forecast.h"
 #include "init/first_headers.h"
 #include "init/first_images.h"
+#include "init/first_sequences.h"
 
 namespace jigsaw::inline init {
 
@@ -126,6 +127,12 @@ FirstConfiguration first_configuration(const FirstOptions& options) {
     probe_files(paths, dimensions, External::kRefused);
   if (options.task && *options.task != Task::kForecast)
     return take_as_images(options, paths, *options.task, "");
+  if (is_of_the_well(paths.front())) {
+    if (options.member.all || options.member.number)
+      throw ConfigError(concat("--member counts only for forecasts with dates, and ", paths.front(),
+                               " holds trajectories"));
+    return first_sequences(options, paths);
+  }
   OpenedFields opened;
   try {
     opened = catalogue_of(options, paths);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
 
 #include "end_to_end/command.h"
 #include "files/hdf5_file.h"
@@ -24,9 +25,9 @@ class SequenceRuns : public ::testing::Test {
  protected:
   void SetUp() override {
     const Shape p{kSamples, kSteps, kDepth, kHeight, kWidth}, v{kSamples, kSteps, kDepth, kHeight, kWidth, 2};
-    const OutputImage one{"t0/p", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x"},
-                          p,      {{"units", "Pa"}},         {}},
-        two{"t1/v", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x", "c"}, v, {}, {}};
+    const OutputImage one{
+        "t0_fields/p", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x"}, p, {{"units", "Pa"}}, {}},
+        two{"t1_fields/v", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x", "c"}, v, {}, {}};
     const auto file = create_image_output(ImageFormat::kHdf5, folder_ / "well.hdf5", {one, two}, {});
     std::vector<float> ps, vs;
     for (std::int64_t s = 0; s < kSamples; ++s)
@@ -43,7 +44,8 @@ class SequenceRuns : public ::testing::Test {
          {{"task", "forecast"},
           {"files", {folder_ / "well.hdf5"}},
           {"dims", {"sample", "time", "depth", "height", "width", "channel"}},
-          {"variables", {{{"name", "p"}, {"data_set", "t0/p"}}, {{"name", "v"}, {"data_set", "t1/v"}}}},
+          {"variables",
+           {{{"name", "p"}, {"data_set", "t0_fields/p"}}, {{"name", "v"}, {"data_set", "t1_fields/v"}}}},
           {"input_steps", {-1, 0}},
           {"train", {{"sample", {0, 1}}}},
           {"valid", {{"sample", {2, 2}}, {"time", {1, 3}}}}}},
@@ -138,6 +140,22 @@ TEST_F(SequenceRuns, PredictAndEvaluateTellTheSameOfAnyNumberOfRanks) {
   EXPECT_EQ(refused.exit_code, 2);
   ASSERT_EQ(refused.errors().size(), 1U);
   EXPECT_NE(refused.errors()[0].find("--start-step 0 is no state to start from"), std::string::npos);
+}
+
+TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
+  const Outcome made =
+      run(1, "init --data " + (folder_ / "well.hdf5") + " --output " + (folder_ / "first.json"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  std::ifstream file(folder_ / "first.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find(R"("dims": ["sample", "time", "depth", "height", "width", "channel"])"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"({"name": "v", "data_set": "t1_fields/v"})"), std::string::npos);
+  EXPECT_NE(text.find(R"("train": {"sample": [0, 1]})"), std::string::npos);
+  EXPECT_NE(text.find(R"("valid": {"sample": [2, 2]})"), std::string::npos);
+  const Outcome checked = run(2, "check --config " + (folder_ / "first.json"));
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
 }  // namespace sequence_runs_test
