@@ -425,8 +425,6 @@ void require_one_per_axis(const DataOptions& o, std::size_t size, const char* ke
 }
 
 void check_sequences(const DataOptions& o, const Place& at) {
-  if (std::ranges::find(o.dims, ImageDim::kTime) == o.dims.end())
-    at.error("dims", "must name \"time\" where data.task is \"forecast\"");
   require_one_per_axis(o, o.shape.size(), "shape", at);
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
     for (const DataPart& part : *parts) {
@@ -481,6 +479,8 @@ void check_times(const DataOptions& o, const Place& at) {
 
 void check_task(const DataOptions& o, const Place& at) {
   check_times(o, at);
+  if (o.of_sequences() && std::ranges::find(o.dims, ImageDim::kTime) == o.dims.end())
+    at.error("dims", "must name \"time\" where data.task is \"forecast\"");
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
     for (const DataPart& part : *parts) {
       if (std::holds_alternative<DatePeriod>(part) == !(o.of_images() || o.of_sequences())) continue;

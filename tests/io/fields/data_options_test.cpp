@@ -76,7 +76,8 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("task", "denoised").find("task"), 0U);
   EXPECT_EQ(message("task", "denoise").find("train"), 0U);
   EXPECT_EQ(message("train", {{"depth", {0, 9}}}).find("train must hold pairs of dates"), 0U);
-  EXPECT_EQ(message("dims", {"height", "width"}).find("dims"), 0U);
+  EXPECT_EQ(message("dims", {"height", "width"}), "dims must name \"time\" where data.task is \"forecast\"");
+  EXPECT_EQ(message("dims", {"time", "height", "width"}).find("train must hold parts of sequences"), 0U);
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", -1).find("lead_hours"), 0U);
   EXPECT_EQ(message("lead_hours", 0), "diagnostic must name the targets where data.lead_hours is 0");
