@@ -33,11 +33,11 @@ struct PredictArguments {
   bool split_levels = false;
   int every = 0, mean = 0;  ///< 0: not given
   std::optional<double> stop_outside;
-  std::string go_on;              ///< a file of forecasts, whose rollouts go on; "": none
-  std::string restart = "auto";   ///< or always or never
-  std::optional<double> overlap;  ///< of windows over images
-  std::string classes;            ///< of images: labels or probabilities; "": labels
-  bool skip_existing = false;     ///< of images: inputs whose outputs are there are left alone
+  std::string go_on;             ///< a file of forecasts, whose rollouts go on; "": none
+  std::string restart = "auto";  ///< or always or never
+  WindowArguments windows;       ///< over images
+  std::string classes;           ///< of images: labels or probabilities; "": labels
+  bool skip_existing = false;    ///< of images: inputs whose outputs are there are left alone
 };
 
 /// Options of one task that mean nothing for the other.
@@ -55,9 +55,11 @@ void refuse_options(const PredictArguments& options, bool images) {
                                                                   {"--stop-outside",
                                                                    options.stop_outside.has_value()},
                                                                   {"--restart", options.restart != "auto"}},
-                                                  of_images = {{"--overlap", options.overlap.has_value()},
-                                                               {"--classes", !options.classes.empty()},
-                                                               {"--skip-existing", options.skip_existing}};
+                                                  of_images = {
+                                                      {"--overlap", options.windows.overlap.has_value()},
+                                                      {"--mirror", !options.windows.mirror.empty()},
+                                                      {"--classes", !options.classes.empty()},
+                                                      {"--skip-existing", options.skip_existing}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
@@ -118,8 +120,14 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     const bool images = configuration.data.of_images();
+    WindowOptions windows;
     together(job.world, [&] {
       refuse_options(options, images);
+      if (images) {
+        windows = windows_of(options.windows, configuration.data);
+      } else {
+        require_one_checkpoint(options.model);
+      }
       if (images && !options.classes.empty() && configuration.data.classes == 0)
         throw ConfigError("command line: --classes is for targets that are labels, with data.classes");
       if (options.skip_existing && options.overwrite)
@@ -135,10 +143,10 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     if (!images) together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
-    std::optional<TrainedModel> opened;
+    TrainedModels models;
     const auto open = [&] {
-      opened.emplace(configuration, job.folder, options.model.checkpoint,
-                     parse_weights(options.model.average), inputs_only, job.world, job.log);
+      models = open_models(configuration, job.folder, options.model.checkpoints,
+                           parse_weights(options.model.average), inputs_only, job.world, job.log);
     };
     std::vector<std::string> unread;
     try {
@@ -149,14 +157,13 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       if (unread.empty()) throw;
       open();
     }
-    TrainedModel& model = *opened;
     const std::map<std::string, std::string> attributes = {
         {"title", (images ? "Predictions of " : "Forecasts of ") + configuration.name},
         {"history", "jigsaw-train " JIGSAW_VERSION ": " + command_line}};
     if (images) {
       write_image_predictions(
-          model,
-          {options.output, options.overwrite, options.overlap.value_or(0.25),
+          models,
+          {options.output, options.overwrite, windows,
            options.classes == "probabilities" ? ClassOutput::kProbabilities : ClassOutput::kLabels,
            attributes, options.skip_existing, unread},
           job.log);
@@ -168,7 +175,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     // outlive.
     forecasts.stop = &keep_stop_signals();
     together(job.world, [] {});
-    return write_forecasts(model, forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
+    return write_forecasts(models.front(), forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
   });
 }
 
@@ -176,7 +183,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
 
 std::function<ExitCode()> declare_predict(const CommandOptions& command, const Invocation& invocation) {
   auto options = std::make_shared<PredictArguments>();
-  add_model(command, options->model);
+  add_model(command, options->model).required();
   command
       .add_option("--output", options->output,
                   "The NetCDF file to write; of images a file .h5, .nc, .nii or .nii.gz, or a folder")
@@ -226,7 +233,7 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   command.add_flag("--split-levels", options->split_levels,
                    "Write each level as a variable of its own, as t_850: for CDO, whose variables have "
                    "four dimensions at most");
-  add_overlap(command, options->overlap);
+  add_windows(command, options->windows);
   command
       .add_option("--classes", options->classes,
                   "Of images with classes write labels (the default) or probabilities")

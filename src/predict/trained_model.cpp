@@ -215,4 +215,26 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
                   placed.description().dump()));
 }
 
+TrainedModels open_models(const Configuration& configuration, const std::filesystem::path& folder,
+                          const std::vector<std::string>& checkpoints, Weights weights, const DataUse& use,
+                          Communicator& world, Log& log) {
+  TrainedModels models;
+  for (const std::string& checkpoint : checkpoints) {
+    models.emplace_back(configuration, folder, checkpoint, weights, use, world, log);
+    together(world, [&] {
+      const std::string& path = models.back().path();
+      if (std::ranges::count(models, path, &TrainedModel::path) > 1)
+        throw ConfigError(
+            concat("command line: --checkpoint names ", path, " twice; predictions of each count once"));
+    });
+  }
+  return models;
+}
+
+std::string description_of(const TrainedModels& models) {
+  std::vector<std::string> descriptions;
+  for (const TrainedModel& model : models) descriptions.push_back(model.description());
+  return join(descriptions, "; ");
+}
+
 }  // namespace jigsaw::inline predict
