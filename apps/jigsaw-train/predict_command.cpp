@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -31,7 +32,9 @@ struct PredictArguments {
   std::vector<std::string> variables;
   std::vector<double> levels;
   bool split_levels = false;
-  int every = 0, mean = 0;  ///< 0: not given
+  int every = 0;     ///< 0: not given
+  std::string mean;  ///< a number of steps or a unit of the calendar; "": not given
+  bool time_series = false;
   std::optional<double> stop_outside;
   std::string go_on;             ///< a file of forecasts, whose rollouts go on; "": none
   std::string restart = "auto";  ///< or always or never
@@ -42,24 +45,19 @@ struct PredictArguments {
 
 /// Options of one task that mean nothing for the other.
 void refuse_options(const PredictArguments& options, bool images) {
-  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--members", options.members > 0},
-                                                                  {"--start", !options.starts.empty()},
-                                                                  {"--period", !options.period.empty()},
-                                                                  {"--steps", options.steps != 1},
-                                                                  {"--variables", !options.variables.empty()},
-                                                                  {"--levels", !options.levels.empty()},
-                                                                  {"--split-levels", options.split_levels},
-                                                                  {"--every", options.every > 0},
-                                                                  {"--mean", options.mean > 0},
-                                                                  {"--continue", !options.go_on.empty()},
-                                                                  {"--stop-outside",
-                                                                   options.stop_outside.has_value()},
-                                                                  {"--restart", options.restart != "auto"}},
-                                                  of_images = {
-                                                      {"--overlap", options.windows.overlap.has_value()},
-                                                      {"--mirror", !options.windows.mirror.empty()},
-                                                      {"--classes", !options.classes.empty()},
-                                                      {"--skip-existing", options.skip_existing}};
+  const std::vector<std::pair<const char*, bool>>
+      of_forecasts =
+          {{"--members", options.members > 0},          {"--start", !options.starts.empty()},
+           {"--period", !options.period.empty()},       {"--steps", options.steps != 1},
+           {"--variables", !options.variables.empty()}, {"--levels", !options.levels.empty()},
+           {"--split-levels", options.split_levels},    {"--every", options.every > 0},
+           {"--mean", !options.mean.empty()},           {"--time-series", options.time_series},
+           {"--continue", !options.go_on.empty()},      {"--stop-outside", options.stop_outside.has_value()},
+           {"--restart", options.restart != "auto"}},
+      of_images = {{"--overlap", options.windows.overlap.has_value()},
+                   {"--mirror", !options.windows.mirror.empty()},
+                   {"--classes", !options.classes.empty()},
+                   {"--skip-existing", options.skip_existing}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
@@ -103,11 +101,29 @@ std::unique_ptr<RestartFile> prepare_forecasts(const PredictArguments& options,
   return restart;
 }
 
+constexpr int kMostMeanSteps = 100'000;
+
+/// What --mean says. @throws ConfigError
+void set_means(const std::string& mean, ForecastOptions& forecasts) {
+  if (mean.empty()) return;
+  forecasts.means = true;
+  forecasts.mean_unit = parse_calendar_unit(mean);
+  if (forecasts.mean_unit) return;
+  const char* end = mean.data() + mean.size();
+  const auto [rest, error] = std::from_chars(mean.data(), end, forecasts.every);
+  if (error == std::errc() && rest == end && forecasts.every >= 1 && forecasts.every <= kMostMeanSteps)
+    return;
+  const std::vector<std::string> units = {"day", "month", "season", "year"};
+  throw ConfigError(concat("command line: --mean must be a number of steps between 1 and ", kMostMeanSteps,
+                           ", or day, month, season or year, not ", mean, did_you_mean(mean, units)));
+}
+
 ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile* restart) {
   ForecastOptions forecasts{options.output, options.overwrite, options.steps,  options.starts,
                             options.period, options.variables, options.levels, options.split_levels};
-  forecasts.every = std::max({options.every, options.mean, 1});
-  forecasts.means = options.mean > 0;
+  forecasts.every = std::max(options.every, 1);
+  set_means(options.mean, forecasts);
+  forecasts.time_series = options.time_series;
   forecasts.stop_outside = options.stop_outside;
   forecasts.keep_state = parse_keep_state(options.restart);
   forecasts.restart_from = restart;
@@ -140,7 +156,13 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       });
     }
     std::unique_ptr<RestartFile> restart;
-    if (!images) together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
+    ForecastOptions forecasts;
+    if (!images) {
+      together(job.world, [&] {
+        restart = prepare_forecasts(options, configuration);
+        forecasts = forecasts_of(options, restart.get());
+      });
+    }
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
     TrainedModels models;
@@ -169,7 +191,6 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
           job.log);
       return ExitCode::kDone;
     }
-    ForecastOptions forecasts = forecasts_of(options, restart.get());
     forecasts.attributes = attributes;
     // Until now there was nothing to keep, and they ended it; from now on no rank is ended by what the others
     // outlive.
@@ -220,9 +241,14 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   CommandOption every = command.add_option(
       "--every", options->every, "Write steps N, 2 N, … of each forecast only, counted from its start");
   every.within(1, 100'000);
-  command.add_option("--mean", options->mean, "Write means over N steps each, with bounds, in place of steps")
-      .within(1, 100'000)
+  command
+      .add_option("--mean", options->mean,
+                  "Write means, with bounds, in place of steps: over N steps each, or over each whole day, "
+                  "month, season or year of the calendar")
+      .not_empty()
       .excludes(every);
+  command.add_flag("--time-series", options->time_series,
+                   "Write the forecast from one start along one dimension, time, which is what it is of");
   command
       .add_option("--stop-outside", options->stop_outside,
                   "End forecasts before the step at which a state lies more than so many deviations beyond "

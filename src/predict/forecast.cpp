@@ -67,7 +67,7 @@ class ForecastRun {
 
  private:
   void open(const TrainedModel& model);
-  void choose_leads(int first);
+  std::vector<Field> fields() const;
   bool keeps_states() const;
   std::int64_t batches() const { return (starts() + placed_.samples() - 1) / placed_.samples(); }
   std::int64_t samples_of(std::int64_t batch) const {
@@ -84,7 +84,6 @@ class ForecastRun {
   int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
   Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch,
                   bool counted);
-  bool is_written(int step) const { return leads_.means || leads_.lead_of(step); }
   ShardedTensor of_member(const ShardedTensor& prediction, std::int64_t member) const;
   bool leaves(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
   std::vector<float> values_of(const Array& states, const PackedPiece<float>& piece, std::int64_t member,
@@ -119,17 +118,11 @@ class ForecastRun {
   std::unique_ptr<BackgroundWriter> writer_;
 };
 
-/// @param first  steps that were made before.
-void ForecastRun::choose_leads(int first) {
-  leads_ = {first, first + options_.steps, options_.every, options_.means};
-  if (leads_.count() < 1) {
-    throw ConfigError(
-        concat("command line: ", options_.means ? "--mean " : "--every ", options_.every, " and --steps ",
-               options_.steps, first > 0 ? concat(" behind ", counted(first, "step")) : "",
-               " leave nothing that could be written; a lead of the file ends with step ",
-               options_.means ? first + options_.every : (first / options_.every + 1) * options_.every));
-  }
-  if (options_.means) leads_.last = leads_.step_of(leads_.count() - 1);
+std::vector<Field> ForecastRun::fields() const {
+  std::vector<Field> fields;
+  for (const int channel : channels_)
+    fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
+  return fields;
 }
 
 bool ForecastRun::keeps_states() const {
@@ -147,8 +140,12 @@ void ForecastRun::open(const TrainedModel& model) {
   if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
   int first = 0;
   starts_ = starts_of(data_, options_, first);
-  choose_leads(first);
+  if (options_.time_series && starts() > 1) {
+    throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
+                             " starts; name one by --start"));
+  }
   channels_ = channels_of(data_.channels().targets, options_);
+  leads_ = leads_of(data_, options_, starts_, fields(), first);
   means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
   data_.files().watch_prescribed();
   reader_.emplace(data_.make_reader());
@@ -159,19 +156,10 @@ void ForecastRun::open(const TrainedModel& model) {
   output_ = std::make_unique<OutputFile>(options_.output, options_.overwrite, "--output", inputs);
   restart_output_ =
       std::make_unique<OutputFile>(restart_path(options_.output), options_.overwrite, "--output", inputs);
-  ForecastContents contents{starts_,
-                            data_.options().lead_time,
-                            leads_.last,
-                            {},
-                            options_.split_levels,
-                            options_.attributes,
-                            members(),
-                            leads_.first,
-                            leads_.every,
-                            leads_.means};
+  ForecastContents contents{starts_,   data_.options().lead_time, leads_,
+                            fields(),  options_.split_levels,     options_.attributes,
+                            members(), options_.time_series};
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
-  for (const int channel : channels_)
-    contents.fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
   if (states_) states_->open(starts_, restart_output_->temporary());
@@ -251,7 +239,7 @@ bool ForecastRun::leaves(std::int64_t number, int step, const ShardedTensor& pre
 
 /// Looks at the states of a step, and gives those that are written away.
 void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
-  const bool written = is_written(step);
+  const bool written = leads_.has(step);
   for (std::int64_t j = 0; j < members(); ++j) {
     const ShardedTensor own = of_member(prediction, j);
     const Array states = states_of(step, number * placed_.samples(), own, batch, written);
@@ -376,7 +364,7 @@ ForecastsMade ForecastRun::run(Log& log) {
     for (std::int64_t i = 0; i < batches() && !made.stopped; ++i) {
       made.step = run_batch(rollouts, i, bar);
       // Of a batch that was stopped before anything was written of it nothing is there.
-      const std::int64_t leads = WrittenLeads{leads_.first, made.step, leads_.every, leads_.means}.count();
+      const std::int64_t leads = leads_.count_until(made.step);
       made.outside = ended_outside_;
       made.stopped = made.outside || made.step < leads_.last;
       made.steps += samples_of(i) * (made.step - leads_.first);
@@ -490,10 +478,7 @@ void require_netcdf_name(const std::string& output) {
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
   const WrittenLeads& leads = run.leads();
-  if (const int left = leads.first + options.steps - leads.last; left > 0) {
-    log.warn(concat("--mean ", leads.every, " does not divide --steps ", options.steps, ": the rest of ",
-                    counted(left, "step"), " at the end is left out"));
-  }
+  for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
   const double before = now();
   const ForecastsMade made = run.run(log);
