@@ -265,6 +265,9 @@ const std::vector<Void>& cases() {
        false},
       {"data.augment.probability",
        "data.augment.probability",
+      {"model unet.most_width",
+       "model.most_width",
+       {"model={\"type\":\"unet\",\"widths\":[4],\"norm_groups\":0,\"most_width\":8}"}},
        {"data.augment={\"probability\":0.5,\"foreground\":0.5}", "data.crop=[8,8]", "data.classes=2",
         "loss.type=dice"},
        false,
@@ -360,7 +363,9 @@ std::set<std::string> keys_of_layers() {
       {"model sfno",
        "embed_dim depth latitudes scale degrees mlp_ratio dropout layer_scale drop_path activation positions "
        "time_embedding final_norm input_skip zero_decoder"},
-      {"model unet", "base_width levels widths kernel norm_groups down up zero_head activation"},
+      {"model unet",
+       "base_width levels widths kernel kernels strides convolutions decoder_convolutions norm_groups down "
+       "up zero_head activation"},
       {"model sequential", "layers"},
       {"layer layer_norm", "eps activation"},
       {"layer rms_norm", "eps activation"},
