@@ -30,12 +30,17 @@ class ImageRun {
 
   /// The targets in physical units, [box, targets]; NaN where what is denoised is missing. @throws DataError
   std::vector<double> numbers(const Rows& rows) const;
-  /// Of classes: softmax, [box, classes]; and of logits or probabilities the likeliest, the first of equals,
-  /// [box].
-  static std::vector<double> probabilities(const Rows& rows, std::int64_t classes);
-  static std::vector<double> labels(std::span<const double> values, std::int64_t classes);
+  /// Of classes softmax, of regions sigmoids, [box, classes or regions].
+  std::vector<double> probabilities(const Rows& rows) const;
+  /// Of logits or of probabilities the likeliest class, the first of equals; of regions the class in those
+  /// that are more likely than not, [box].
+  std::vector<double> labels(const Rows& rows) const { return labels_above(rows.values, 0); }
+  std::vector<double> labels(std::span<const double> probabilities) const {
+    return labels_above(probabilities, 0.5);
+  }
 
  private:
+  std::vector<double> labels_above(std::span<const double> values, double even) const;
   Batch read(std::int64_t batch) const;
   std::int64_t windows_of(std::int64_t batch) const;
 
