@@ -126,9 +126,8 @@ void evaluate_images(TrainedModels& models, const ImageEvaluationOptions& option
         held = {rows.box, images.own_box_of(rows, world.rank()), {}};
         held.box.extent[0] = held.own.extent[0] = region.box.extent[0];
       }
-      const std::int64_t classes = data.options().classes;
       const std::vector<double> values =
-          classes > 0 ? ImageRun::labels(rows.values, classes) : images.numbers(rows);
+          data.options().classes > 0 ? images.labels(rows) : images.numbers(rows);
       held.values.insert(held.values.end(), values.begin(), values.end());
     });
     if (rows.last) scorer.score(region, std::exchange(held, {}));

@@ -130,8 +130,10 @@ void ImageScorer::score_numbers(const ImageRegion& region) {
 
 void ImageScorer::score_labels(const ImageRegion& region) {
   const Channel& target = data_.channels().targets[0];
-  const std::int64_t classes = data_.options().classes;
-  std::vector<double> truth, counts(static_cast<std::size_t>(3 * classes), 0.0);
+  const bool regions = !data_.options().regions.empty();
+  const std::int64_t classes = data_.options().label_outputs();
+  // Of each class or region; then the points that are right, and all.
+  std::vector<double> truth, counts(static_cast<std::size_t>(3 * classes + 2), 0.0);
   together(world_, [&] {
     truth = truth_of(target.field, region.image);
     for (double& label : truth)
@@ -140,11 +142,21 @@ void ImageScorer::score_labels(const ImageRegion& region) {
       if (std::isnan(truth[i])) held_.values[i] = std::nan("");
     for_each_index(held_.box, held_.own, [&](std::size_t i) {
       if (std::isnan(truth[i])) return;
-      const auto labelled = static_cast<std::size_t>(truth[i]),
-                 chosen = static_cast<std::size_t>(held_.values[i]);
-      counts[labelled] += 1;
-      counts[static_cast<std::size_t>(classes) + chosen] += 1;
-      if (labelled == chosen) counts[static_cast<std::size_t>(2 * classes) + chosen] += 1;
+      const auto labelled = static_cast<std::int64_t>(truth[i]),
+                 chosen = static_cast<std::int64_t>(held_.values[i]);
+      const auto count = [&](std::int64_t k, bool is, bool said) {
+        counts[static_cast<std::size_t>(k)] += is;
+        counts[static_cast<std::size_t>(classes + k)] += said;
+        counts[static_cast<std::size_t>(2 * classes + k)] += is && said;
+      };
+      for (std::int64_t k = 0; regions && k < classes; ++k)
+        count(k, data_.labels().in_region(labelled, k), data_.labels().in_region(chosen, k));
+      if (!regions) {
+        count(labelled, true, labelled == chosen);
+        if (labelled != chosen) count(chosen, false, true);
+      }
+      counts[static_cast<std::size_t>(3 * classes)] += labelled == chosen;
+      counts[static_cast<std::size_t>(3 * classes + 1)] += 1;
     });
   });
   counts = world_.all_reduce(counts, ReduceOp::kSum);
@@ -156,12 +168,9 @@ void ImageScorer::score_labels(const ImageRegion& region) {
       !common.empty() ? common
       : known         ? source.spacing
                       : std::vector<double>(static_cast<std::size_t>(region.box.begin.rank()), 1.0);
-  double labelled = 0, hits = 0;
   PointSum all, foreground;
   for (std::int64_t k = 0; k < classes; ++k) {
     const auto at = [&](std::int64_t kind) { return counts[static_cast<std::size_t>(kind * classes + k)]; };
-    labelled += at(0);
-    hits += at(2);
     const double both = at(0) + at(1), dice = both > 0 ? 2 * at(2) / both : std::nan("");
     add(target.name, "dice", k, "", dice);
     for (PointSum* sum : {&all, &foreground}) {
@@ -171,10 +180,20 @@ void ImageScorer::score_labels(const ImageRegion& region) {
     }
   }
   add(target.name, "mean_dice", {}, "", all.sum / all.count);
-  add(target.name, "foreground_dice", {}, "", foreground.sum / foreground.count);
-  add(target.name, "accuracy", {}, "", hits / labelled);
-  for (std::int64_t k = 1; k < classes; ++k)
+  if (!regions) add(target.name, "foreground_dice", {}, "", foreground.sum / foreground.count);
+  add(target.name, "accuracy", {}, "", counts[counts.size() - 2] / counts.back());
+  for (std::int64_t k = regions ? 0 : 1; k < classes; ++k)
     add(target.name, "hd95", k, known ? "mm" : "points", surface_distance(region, truth, k, spacing));
+}
+
+/// 1 where a point's class belongs to a region, else 0; NaN stays.
+std::vector<double> ImageScorer::inside(const std::vector<double>& labels, std::int64_t region) const {
+  std::vector<double> result = labels;
+  for (double& label : result) {
+    if (!std::isnan(label))
+      label = data_.labels().in_region(static_cast<std::int64_t>(label), region) ? 1.0 : 0.0;
+  }
+  return result;
 }
 
 /// The points of all ranks at one; elsewhere none.
@@ -192,10 +211,14 @@ std::vector<std::int32_t> ImageScorer::gathered(const std::vector<std::int32_t>&
 double ImageScorer::surface_distance(const ImageRegion& region, const std::vector<double>& truth,
                                      std::int64_t label, const std::vector<double>& spacing) {
   std::vector<std::int32_t> chosen, labelled;
-  const auto number = static_cast<double>(label);
   if (!held_.own.empty()) {
-    chosen = surface_points(region.box, held_.box, held_.values, held_.own, number);
-    labelled = surface_points(region.box, held_.box, truth, held_.own, number);
+    const auto surface_of = [&](const std::vector<double>& labels) {
+      return data_.options().regions.empty()
+                 ? surface_points(region.box, held_.box, labels, held_.own, static_cast<double>(label))
+                 : surface_points(region.box, held_.box, inside(labels, label), held_.own, 1.0);
+    };
+    chosen = surface_of(held_.values);
+    labelled = surface_of(truth);
   }
   const int root = static_cast<int>(label % world_.size());
   chosen = gathered(chosen, root);

@@ -37,6 +37,7 @@ class ImageScorer {
   void score_labels(const ImageRegion& region);
   double surface_distance(const ImageRegion& region, const std::vector<double>& truth, std::int64_t label,
                           const std::vector<double>& spacing);
+  std::vector<double> inside(const std::vector<double>& labels, std::int64_t region) const;
   std::vector<std::int32_t> gathered(const std::vector<std::int32_t>& points, int root);
   void add(const std::string& target, const std::string& name, std::optional<std::int64_t> label,
            const std::string& units, double value);

@@ -152,11 +152,13 @@ void WrittenPredictions::open(const FileOpener& open_file) {
                                     grouped, static_cast<int>(options.space().size()));
     const std::vector<Field> fields = files_->select(variable);
     const std::int64_t count = std::ssize(fields);
-    if (count != result.count && (options.classes == 0 || count != options.classes)) {
-      throw DataError(concat(
-          variable.data_set, " in ", paths_[0], " has ", counted(count, "channel"), ", and the targets ",
-          result.count,
-          options.classes > 0 ? concat(", or one for each of the ", options.classes, " classes") : ""));
+    if (count != result.count && (options.classes == 0 || count != options.label_outputs())) {
+      throw DataError(concat(variable.data_set, " in ", paths_[0], " has ", counted(count, "channel"),
+                             ", and the targets ", result.count,
+                             options.classes > 0
+                                 ? concat(", or one for each of the ", options.label_outputs(),
+                                          options.regions.empty() ? " classes" : " regions")
+                                 : ""));
     }
     fields_.insert(fields_.end(), fields.begin(), fields.end());
   }
@@ -213,11 +215,13 @@ std::vector<double> WrittenPredictions::read(std::int64_t image, const Box& box)
     for (std::size_t i = 0; i < points; ++i) all[i * fields_.size() + f] = values[i];
   }
   if (classes == 0) return all;
-  if (fields_.size() > 1) return ImageRun::labels(all, classes);
-  for (const double label : all) {
-    if (label >= 0 && label < static_cast<double>(classes) && label == std::floor(label)) continue;
-    throw DataError(concat("the prediction ", files_->path(partner), " holds the label ", label,
-                           "; labels are 0 to ", classes - 1, " with data.classes ", classes));
+  if (fields_.size() > 1) return chosen_labels(data_, all, LabelNumbers::kProbabilities);
+  for (double& label : all) {
+    const std::optional<double> known = data_.labels().class_of(label);
+    if (!known)
+      throw DataError(
+          concat("the prediction ", files_->path(partner), " holds the label ", label, data_.known_labels()));
+    label = *known;
   }
   return all;
 }

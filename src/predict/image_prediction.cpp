@@ -81,6 +81,7 @@ class ImageWriter {
   std::string create_outputs(const std::vector<InputFile>& inputs);
   std::vector<double> numbers_of(const ImageRun::Rows& rows);
   std::vector<double> own_numbers_of(const ImageRun::Rows& rows);
+  std::vector<double> written(std::vector<double> labels) const;
   void keep_missing(std::int64_t image, const Box& box, std::vector<double>& numbers) const;
   Box box_of(const ImageRun::Rows& rows, int rank) const;
   std::shared_ptr<ImagePart> bring(int rank, const ImageRun::Rows& rows, const ImagePart& own);
@@ -158,19 +159,28 @@ std::vector<double> ImageWriter::numbers_of(const ImageRun::Rows& rows) {
   const std::int64_t classes = data_.options().classes;
   if (own_) return own_numbers_of(rows);
   if (classes == 0) return images_->numbers(rows);
-  return options_.classes == ClassOutput::kLabels ? ImageRun::labels(rows.values, classes)
-                                                  : ImageRun::probabilities(rows, classes);
+  return options_.classes == ClassOutput::kLabels ? written(images_->labels(rows))
+                                                  : images_->probabilities(rows);
+}
+
+/// Classes as the numbers that label files have for them.
+std::vector<double> ImageWriter::written(std::vector<double> labels) const {
+  for (double& label : labels)
+    label = static_cast<double>(data_.labels().value_of(static_cast<std::int64_t>(label)));
+  return labels;
 }
 
 /// The same at the points of the file: of classes probabilities are brought there, and the likeliest is found
 /// there.
 std::vector<double> ImageWriter::own_numbers_of(const ImageRun::Rows& rows) {
-  const std::int64_t classes = data_.options().classes,
+  const std::int64_t classes = data_.options().label_outputs(),
                      numbers = classes > 0 ? classes : std::ssize(data_.channels().targets);
-  const std::vector<double> common =
-      classes > 0 ? ImageRun::probabilities(rows, classes) : images_->numbers(rows);
+  const std::vector<double> common = classes > 0 ? images_->probabilities(rows) : images_->numbers(rows);
   std::vector<double> own = own_->take(rows.box, common, numbers, world_.size(), world_.rank());
-  if (classes > 0) return options_.classes == ClassOutput::kLabels ? ImageRun::labels(own, classes) : own;
+  if (classes > 0)
+    return options_.classes == ClassOutput::kLabels
+               ? written(chosen_labels(data_, own, LabelNumbers::kProbabilities))
+               : own;
   if (data_.options().task == Task::kDenoise)
     keep_missing(images_->regions()[rows.region].image, box_of(rows, world_.rank()), own);
   return own;

@@ -154,8 +154,13 @@ std::vector<double> ImageRun::numbers(const Rows& rows) const {
   return result;
 }
 
-std::vector<double> ImageRun::probabilities(const Rows& rows, std::int64_t classes) {
+std::vector<double> ImageRun::probabilities(const Rows& rows) const {
+  const std::int64_t classes = data_.options().label_outputs();
   std::vector<double> result = rows.values;
+  if (!data_.options().regions.empty()) {
+    for (double& value : result) value = 1 / (1 + std::exp(-value));
+    return result;
+  }
   for (auto point = result.begin(); point != result.end(); point += classes) {
     const double most = *std::max_element(point, point + classes);
     double sum = 0;
@@ -165,10 +170,17 @@ std::vector<double> ImageRun::probabilities(const Rows& rows, std::int64_t class
   return result;
 }
 
-std::vector<double> ImageRun::labels(std::span<const double> values, std::int64_t classes) {
+std::vector<double> chosen_labels(const ImageData& data, std::span<const double> numbers, LabelNumbers are) {
+  const std::int64_t classes = data.options().label_outputs();
+  const bool regions = !data.options().regions.empty();
+  const double even = are == LabelNumbers::kLogits ? 0 : 0.5;  // of a region that is as likely as not
   std::vector<double> result;
-  for (auto point = values.begin(); point != values.end(); point += classes)
-    result.push_back(static_cast<double>(std::max_element(point, point + classes) - point));
+  for (auto point = numbers.begin(); point != numbers.end(); point += classes) {
+    const std::int64_t label =
+        regions ? data.labels().class_in([&](std::int64_t region) { return point[region] > even; })
+                : std::max_element(point, point + classes) - point;
+    result.push_back(static_cast<double>(label));
+  }
   return result;
 }
 

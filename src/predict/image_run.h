@@ -16,6 +16,11 @@ struct WindowOptions {
   unsigned mirror = 0;
 };
 
+enum class LabelNumbers { kLogits, kProbabilities };
+/// Of data with labels, from numbers [points, classes or regions]: the likeliest class, the first of equals;
+/// of regions the class in those that are more likely than not, [points].
+std::vector<double> chosen_labels(const ImageData& data, std::span<const double> numbers, LabelNumbers are);
+
 /// Trained models run over parts of images by overlapping windows of their grid. Numbers in physical units
 /// and logits are averaged over models and mirrored windows as over windows that overlap, by WindowBlend. A
 /// rank holds its parts of all models, and runs one after the other.
@@ -42,10 +47,12 @@ class ImageRun {
 
   /// The targets in physical units, [box, targets]; NaN where what is denoised is missing. @throws DataError
   std::vector<double> numbers(const Rows& rows) const;
-  /// Of classes: softmax, [box, classes]; and of logits or probabilities the likeliest, the first of equals,
-  /// [box].
-  static std::vector<double> probabilities(const Rows& rows, std::int64_t classes);
-  static std::vector<double> labels(std::span<const double> values, std::int64_t classes);
+  /// Of classes softmax, of regions sigmoids, [box, classes or regions].
+  std::vector<double> probabilities(const Rows& rows) const;
+  /// chosen_labels() of what the models say, [box].
+  std::vector<double> labels(const Rows& rows) const {
+    return chosen_labels(data_, rows.values, LabelNumbers::kLogits);
+  }
 
  private:
   Batch read(std::int64_t number) const;
