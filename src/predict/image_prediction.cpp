@@ -49,7 +49,7 @@ std::vector<std::string> output_paths(const std::vector<std::string>& inputs, co
       throw ConfigError(concat("command line: --output ", output, ": two inputs are called ", name.string()));
   }
   fs::create_directories(output, error);
-  if (error) throw DataError(concat(output, " cannot be made: ", error.message()));
+  if (error) refuse_output<DataError>(error, concat(output, " cannot be made: ", error.message()));
   return paths;
 }
 
