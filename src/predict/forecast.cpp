@@ -7,6 +7,7 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -31,6 +32,11 @@
 namespace jigsaw::inline predict {
 
 namespace {
+
+/// Of a state that --restart always asks for.
+Error state_error(bool of_disk, const std::string& message) {
+  return {of_disk ? ExitCode::kCheckpoint : ExitCode::kData, message};
+}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -164,7 +170,7 @@ void ForecastRun::open(const TrainedModel& model) {
                                          std::min(placed_.samples(), starts()));
   if (states_) states_->open(starts_, restart_output_->temporary());
   if (options_.keep_state == KeepState::kAlways && !states_->failure().empty())
-    throw DataError(states_->failure());
+    throw state_error(states_->failed_of_disk(), states_->failure());
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
@@ -395,12 +401,14 @@ void ForecastRun::close(ForecastsMade& made) {
   if (!states_ || made.states < made.starts) return;
   states_->close();
   made.state_failure = states_->failure();
+  made.failed_of_disk = states_->failed_of_disk();
   if (!made.state_failure.empty()) return;
   try {
     restart_output_->commit();
     made.kept = true;
   } catch (const Error& error) {
     made.state_failure = error.what();
+    made.failed_of_disk = is_of_disk(error);
   }
 }
 
@@ -505,7 +513,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
           : concat(options.output, " is written, but not the state to go on from: ", made.state_failure);
   if (options.keep_state == KeepState::kAlways) {
     together(model.run().world(), [&] {
-      if (!lost.empty()) throw DataError(lost);
+      if (!lost.empty()) throw state_error(made.failed_of_disk, lost);
     });
   } else if (!lost.empty()) {
     log.warn(lost);

@@ -52,7 +52,7 @@ std::vector<std::string> output_paths(const std::vector<InputFile>& inputs, cons
           concat("command line: --output ", output, ": two outputs would be called ", input.output + ending));
   }
   fs::create_directories(output, error);
-  if (error) throw DataError(concat(output, " cannot be made: ", error.message()));
+  if (error) refuse_output<DataError>(error, concat(output, " cannot be made: ", error.message()));
   return paths;
 }
 

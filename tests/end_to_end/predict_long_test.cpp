@@ -271,7 +271,7 @@ TEST_F(PredictLong, AStateThatDoesNotFitIsNoLossOfTheForecasts) {
     const testing::SmallDisk small(static_cast<rlim_t>((output + state) / 2));
     const Outcome outcome =
         predict(1, "full.nc", "--overwrite --restart " + std::string(restart) + " " + options);
-    EXPECT_EQ(outcome.exit_code, error ? 3 : 0) << outcome.err;
+    EXPECT_EQ(outcome.exit_code, error ? 4 : 0) << outcome.err;
     EXPECT_EQ(outcome.errors().size(), error ? 1U : 0U) << outcome.err;
     EXPECT_NE(outcome.err.find("full.nc is written, but not the state to go on from"), std::string::npos)
         << outcome.err;

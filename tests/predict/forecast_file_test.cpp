@@ -396,7 +396,7 @@ TEST_F(ForecastFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
   EXPECT_TRUE(std::filesystem::exists(private_name(path) + "/stays"));
 }
 
-TEST_F(ForecastFileTest, AFullDiskIsADataErrorAndLeavesNothing) {
+TEST_F(ForecastFileTest, AFullDiskIsAnErrorOfItsOwnAndLeavesNothing) {
   const std::string path = folder_.path() + "/out.nc";
   for (const rlim_t bytes : {100, 5000, 12000}) {
     const testing::SmallDisk disk(bytes);
@@ -414,7 +414,7 @@ TEST_F(ForecastFileTest, AFullDiskIsADataErrorAndLeavesNothing) {
           }
           file.finish();
         },
-        DataError)
+        DiskError)
         << bytes;
     EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << bytes;
   }

@@ -332,7 +332,7 @@ void Statistics::save(const std::string& path) const {
   try {
     write_text_atomically(path, to_text());
   } catch (const FileError& error) {
-    throw DataError(concat("the statistics: ", error.what()));
+    refuse_output<DataError>(error, concat("the statistics: ", error.what()));
   }
 }
 
