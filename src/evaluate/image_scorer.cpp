@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "evaluate/image_measures.h"
@@ -138,8 +139,13 @@ void ImageScorer::score_labels(const ImageRegion& region) {
     truth = truth_of(target.field, region.image);
     for (double& label : truth)
       if (!std::isnan(label)) label = data_.checked_label(label, target, region.image);
-    for (std::size_t i = 0; i < truth.size(); ++i)
-      if (std::isnan(truth[i])) held_.values[i] = std::nan("");
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      if (std::isnan(truth[i]))
+        held_.values[i] = std::nan("");
+      else if (std::isnan(held_.values[i]))
+        throw DataError(concat("the prediction of ", data_.files().path(region.image),
+                               " holds no label at a point whose label counts"));
+    }
     for_each_index(held_.box, held_.own, [&](std::size_t i) {
       if (std::isnan(truth[i])) return;
       const auto labelled = static_cast<std::int64_t>(truth[i]),

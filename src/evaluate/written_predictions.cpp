@@ -98,24 +98,27 @@ void WrittenPredictions::find(const Names& patterns, const Names& found, const s
     scored.insert(data_.files().source(input, part.image).file);
   inputs_ = input_files(data_);
   std::erase_if(inputs_, [&](const InputFile& file) { return !scored.contains(file.number); });
-  std::map<std::string, std::string> by_name, by_case;
+  std::map<std::string, Names> by_name, by_case;
   const Names cases = case_names(found, patterns);
   Names names, lacking;
-  std::map<std::string, int> called_so;
-  for (const std::string& path : found) ++called_so[names.emplace_back(name_of_file(path))];
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (called_so[names[i]] == 1) by_name[names[i]] = found[i];
-    by_case[cases[i]] = found[i];
+    by_name[names.emplace_back(name_of_file(found[i]))].push_back(found[i]);
+    by_case[cases[i]].push_back(found[i]);
   }
+  const bool alone = inputs_.size() == 1 && patterns == found && found.size() == 1;  // a file by its own name
   for (const InputFile& file : inputs_) {
     const auto named = by_name.find(file.output), called = by_case.find(file.name);
-    if (named == by_name.end() && called == by_case.end() && !(inputs_.size() == 1 && found.size() == 1)) {
+    if (named == by_name.end() && called == by_case.end() && !alone) {
       lacking.push_back(file.output);
       continue;
     }
-    paths_.push_back(named != by_name.end()    ? named->second
-                     : called != by_case.end() ? called->second
-                                               : found[0]);
+    const Names& files = named != by_name.end()    ? named->second
+                         : called != by_case.end() ? called->second
+                                                   : found;
+    if (files.size() > 1)
+      throw DataError(
+          concat("two files of --predictions are of ", file.output, ": ", files[0], " and ", files[1]));
+    paths_.push_back(files[0]);
   }
   if (lacking.empty()) return;
   throw DataError(concat("--predictions lack ", first_of(lacking), " of ", parts, ", and hold ",
@@ -161,6 +164,10 @@ void WrittenPredictions::open(const FileOpener& open_file) {
                                  : ""));
     }
     fields_.insert(fields_.end(), fields.begin(), fields.end());
+    const FileVariable* const stored = first->find(variable.data_set);
+    const bool floating =
+        stored != nullptr && (stored->type == StoredType::kF32 || stored->type == StoredType::kF64);
+    probabilities_ = options.classes > 0 && (count > 1 || (options.regions.size() == 1 && floating));
   }
   files_->end_selection();
 }
@@ -215,8 +222,17 @@ std::vector<double> WrittenPredictions::read(std::int64_t image, const Box& box)
     for (std::size_t i = 0; i < points; ++i) all[i * fields_.size() + f] = values[i];
   }
   if (classes == 0) return all;
-  if (fields_.size() > 1) return chosen_labels(data_, all, LabelNumbers::kProbabilities);
+  if (probabilities_) {
+    if (!std::ranges::all_of(all, [](double value) { return std::isfinite(value); }))
+      throw DataError(
+          concat("the prediction ", files_->path(partner), " holds a probability that is no number"));
+    return chosen_labels(data_, all, LabelNumbers::kProbabilities);
+  }
   for (double& label : all) {
+    if (std::isnan(label) || (data_.options().ignore_index && label == *data_.options().ignore_index)) {
+      label = std::nan("");
+      continue;
+    }
     const std::optional<double> known = data_.labels().class_of(label);
     if (!known)
       throw DataError(

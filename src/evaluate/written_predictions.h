@@ -26,7 +26,7 @@ class WrittenPredictions {
   /// The files that are read.
   const std::vector<std::string>& paths() const { return paths_; }
   /// What is predicted of a part of an image: the targets in their units, [box, targets], or of classes the
-  /// labels, [box]. @throws DataError  for labels that are none
+  /// labels, [box]: NaN where it is missing or data.ignore_index. @throws DataError  for labels that are none
   std::vector<double> read(std::int64_t image, const Box& box);
 
  private:
@@ -42,6 +42,7 @@ class WrittenPredictions {
   std::vector<std::string> paths_;  ///< of each of them
   std::unique_ptr<ImageFiles> files_;
   std::vector<Field> fields_;           ///< of the targets; or of classes the labels, or the probabilities
+  bool probabilities_ = false;          ///< the latter; of one region where numbers are floating
   std::vector<std::int64_t> partners_;  ///< of each image: its number in files_, or −1
 };
 

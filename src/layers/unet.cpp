@@ -142,6 +142,7 @@ void declare(Keys<UNetOptions>& keys) {
            {"conv_transpose", "conv_transpose", "A transposed convolution of as many points as its stride."}})
       .doc("How points become as many again.");
   keys.add("padding_mode", &O::padding_mode, edges_form())
+      .not_empty()
       .idle_unless(here("kernel").above(1) || here("up").is("linear"))
       .doc(
           "What convolutions read beyond the ends, for all spatial axes or for each: \"circular\" for "
@@ -299,7 +300,7 @@ class Stage {
 
 /// Of one number for all axes or one for each. @param key  for errors.
 Shape along_axes(const std::string& key, const Extents& entries, int dims) {
-  if (entries.size() > 1 && static_cast<int>(entries.size()) != dims) {
+  if (entries.size() != 1 && static_cast<int>(entries.size()) != dims) {
     throw ConfigError(concat("model.", key, " has ", entries.size(), " entries for ", dims,
                              " spatial dims; give it 1 or ", dims));
   }

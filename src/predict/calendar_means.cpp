@@ -47,11 +47,23 @@ Period unit_around(Time time, CalendarUnit unit, Calendar calendar) {
   return {begin_of(first), begin_of(first + length)};
 }
 
-std::vector<CalendarMean> calendar_means(const ForecastSteps& steps, CalendarUnit unit) {
+namespace {
+
+/// In which the state of a step counts.
+Period unit_of(const ForecastSteps& steps, int step, CalendarUnit unit) {
   const Time middle = steps.limits ? (steps.limits->first + steps.limits->last) / 2 : 0;
-  const auto around = [&](int step) {
-    return unit_around(steps.start + step * steps.step + middle, unit, steps.calendar);
-  };
+  return unit_around(steps.start + step * steps.step + middle, unit, steps.calendar);
+}
+
+}  // namespace
+
+bool lacks_start(const ForecastSteps& steps, CalendarUnit unit) {
+  return steps.first == 0 && unit_of(steps, 0, unit) == unit_of(steps, 1, unit) &&
+         unit_of(steps, -1, unit) != unit_of(steps, 0, unit);
+}
+
+std::vector<CalendarMean> calendar_means(const ForecastSteps& steps, CalendarUnit unit) {
+  const auto around = [&](int step) { return unit_of(steps, step, unit); };
   std::vector<CalendarMean> means;
   // The start is a state of the unit that its forecast begins in, too.
   Period open = around(steps.first > 0 ? steps.first : -1);

@@ -30,6 +30,8 @@ struct ForecastSteps {
 /// Means over those units of which all states are among the steps: none that begins before them, but for the
 /// start itself, which no forecast has, and none that ends behind them.
 std::vector<CalendarMean> calendar_means(const ForecastSteps& steps, CalendarUnit unit);
+/// Whether the first of them lacks the state at the start, which is of it, too.
+bool lacks_start(const ForecastSteps& steps, CalendarUnit unit);
 /// Whether a step is no longer than any such unit.
 bool divides(Time step, CalendarUnit unit, Calendar calendar);
 

@@ -58,10 +58,10 @@ std::vector<Time> begun_starts(const Dataset& data, const RestartFile& restart, 
   return asked;
 }
 
-/// Those of all starts.
-std::vector<CalendarMean> calendar_means_of(Dataset& data, const std::vector<Time>& starts,
-                                            const std::vector<Field>& fields, const WrittenLeads& leads,
-                                            CalendarUnit unit) {
+/// The periods of all starts.
+void add_periods(Dataset& data, const std::vector<Time>& starts, const std::vector<Field>& fields,
+                 CalendarUnit unit, WrittenLeads& leads) {
+  leads.unit = name(unit);
   const FileSet& files = data.files();
   ForecastSteps steps{starts.front(), data.options().lead_time, leads.first, leads.last, files.calendar()};
   if (!files.of_months()) steps.limits = limits_of_all(data.files(), fields);
@@ -69,8 +69,9 @@ std::vector<CalendarMean> calendar_means_of(Dataset& data, const std::vector<Tim
     throw ConfigError(concat("command line: ", leads.option(), " is shorter than a step of ",
                              lead_text(steps.step, files.of_months()), " (data.lead_hours)"));
   }
-  std::vector<CalendarMean> means = calendar_means(steps, unit);
-  if (means.empty()) {
+  leads.periods = calendar_means(steps, unit);
+  leads.lacks_start = lacks_start(steps, unit);
+  if (leads.periods.empty()) {
     throw ConfigError(
         concat("command line: ", leads.option(), " and --steps ", leads.last - leads.first,
                " leave nothing that could be written: the forecast from ", files.text_of(steps.start),
@@ -79,13 +80,12 @@ std::vector<CalendarMean> calendar_means_of(Dataset& data, const std::vector<Tim
   }
   for (const Time start : starts) {
     steps.start = start;
-    if (calendar_means(steps, unit) == means) continue;
+    if (calendar_means(steps, unit) == leads.periods) continue;
     throw ConfigError(concat("command line: ", leads.option(), " is for forecasts whose ", leads.unit,
                              "s are of the same steps, and those from ", files.text_of(starts.front()),
                              " and ", files.text_of(start),
                              " are not; give each start an --output of its own"));
   }
-  return means;
 }
 
 }  // namespace
@@ -121,10 +121,7 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options,
 WrittenLeads leads_of(Dataset& data, const ForecastOptions& options, const std::vector<Time>& starts,
                       const std::vector<Field>& fields, int first) {
   WrittenLeads leads{first, first + options.steps, options.every, options.means};
-  if (options.mean_unit) {
-    leads.unit = name(*options.mean_unit);
-    leads.periods = calendar_means_of(data, starts, fields, leads, *options.mean_unit);
-  }
+  if (options.mean_unit) add_periods(data, starts, fields, *options.mean_unit, leads);
   if (leads.count() < 1) {
     throw ConfigError(
         concat("command line: ", options.means ? "--mean " : "--every ", options.every, " and --steps ",
@@ -146,8 +143,16 @@ std::vector<std::string> left_out_remarks(const WrittenLeads& leads, int steps) 
   std::vector<std::string> parts;
   if (before > 0) parts.push_back(counted(before, "step") + " at the beginning");
   if (behind > 0) parts.push_back(counted(behind, "step") + " at the end");
-  if (parts.empty()) return {};
-  return {concat(leads.option(), " leaves out ", join(parts, " and "), " that make no whole ", leads.unit)};
+  constexpr int kFew = 10;
+  std::vector<std::string> remarks;
+  if (!parts.empty())
+    remarks.push_back(
+        concat(leads.option(), " leaves out ", join(parts, " and "), ", of no whole ", leads.unit));
+  const int states = leads.periods.front().last - leads.periods.front().first + 2;
+  if (leads.lacks_start && states < kFew)
+    remarks.push_back(concat("the first ", leads.unit, " is over ", states - 1, " of its ", states,
+                             " states: that at the start is no forecast"));
+  return remarks;
 }
 
 std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options) {

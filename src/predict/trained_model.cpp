@@ -19,12 +19,12 @@ namespace {
 /// Whether two models with these keys are two functions. Which files, periods and points are read does not
 /// make them so, nor what only training does.
 bool decides_function(const std::string& key) {
-  static constexpr std::array kData = {"variables",         "diagnostic",     "static",     "forcings",
-                                       "forcing_variables", "masks",          "task",       "targets",
-                                       "classes",           "fill",           "transforms", "clamp",
-                                       "vector_components", "predict",        "lead_hours", "noise_sigma",
-                                       "input_hours",       "boundary_width", "spacing",    "intensity",
-                                       "percentiles"};
+  static constexpr std::array kData = {"variables",         "diagnostic",  "static",     "forcings",
+                                       "forcing_variables", "masks",       "task",       "targets",
+                                       "classes",           "labels",      "regions",    "fill",
+                                       "transforms",        "clamp",       "predict",    "vector_components",
+                                       "lead_hours",        "noise_sigma", "spacing",    "input_hours",
+                                       "boundary_width",    "intensity",   "percentiles"};
   for (const char* own : {".files", ".data_set", ".times"})
     if (key.starts_with("data.") && key.find(own) != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;
@@ -223,7 +223,10 @@ TrainedModels open_models(const Configuration& configuration, const std::filesys
     models.emplace_back(configuration, folder, checkpoint, weights, use, world, log);
     together(world, [&] {
       const std::string& path = models.back().path();
-      if (std::ranges::count(models, path, &TrainedModel::path) > 1)
+      const auto place = [](const TrainedModel& model) {
+        return std::filesystem::weakly_canonical(model.path());
+      };
+      if (std::ranges::count(models, place(models.back()), place) > 1)
         throw ConfigError(
             concat("command line: --checkpoint names ", path, " twice; predictions of each count once"));
     });

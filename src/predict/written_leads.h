@@ -24,6 +24,7 @@ struct WrittenLeads {
   bool means = false;     ///< over steps first + 1 … first + every, and so on; a rest has none
   std::string unit = {};  ///< of means: "month", …, where they are `periods` in place of so many steps; or ""
   std::vector<CalendarMean> periods = {};  ///< ascending, between first and last
+  bool lacks_start = false;                ///< the first of them, of which the state at the start is, too
 
   /// Leads of the file.
   int count() const { return count_until(last); }

@@ -81,11 +81,11 @@ struct LogEnd {
   std::string progress;  ///< the last line on a step that was made
 };
 
-LogEnd log_end(const std::string& path) {
-  constexpr std::streamoff kMost = 1 << 16;
-  if (!is_there(path)) return {};
+/// @param most  bytes that are read.
+LogEnd log_end(const std::string& path, std::streamoff most) {
   std::ifstream file(path, std::ios::ate);
-  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  file.seekg(std::max<std::streamoff>(0, size - most));
   std::string last, stopped, progress;
   for (std::string line; std::getline(file, line);) {
     const std::size_t blank = line.find(' ');
@@ -97,12 +97,16 @@ LogEnd log_end(const std::string& path) {
     if (line.starts_with(kStopped)) stopped = line;
     if (line.starts_with("resumed from ")) stopped.clear();
   }
+  // Validation may have written much behind the last step.
+  constexpr std::streamoff kMost = 1 << 25;
+  if (progress.empty() && most < size && most < kMost) return log_end(path, most * 16);
   // A start that was refused leaves a run that was stopped as it is.
   return {stopped.empty() ? last : stopped, progress};
 }
 
 void take_end(RunRecord& run, const std::string& log) {
-  const auto [last, progress] = log_end(log);
+  constexpr std::streamoff kUsual = 1 << 16;
+  const auto [last, progress] = is_there(log) ? log_end(log, kUsual) : LogEnd{};
   run.progress = progress;
   if (run.over()) return;  // the rest is of a start that was refused
   const std::string mark = "error: ";

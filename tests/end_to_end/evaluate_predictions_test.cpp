@@ -206,8 +206,13 @@ TEST_F(WrittenPredictionsOfImages, ThatDoNotFitAreOneSentence) {
   refuses(1, 3, "scored at the points of the files");
   write(name, volume, std::vector<double>(volume.truth.size(), 7.0));
   refuses(2, 3, "holds the label 7; labels are 0 to 1");
+  write(name, volume, volume.predicted);
+  std::filesystem::copy_file(folder_ / name, folder_ / "out/case_003.nii");
+  refuses(1, 3, "two files of --predictions are of case_003: ");
+  std::filesystem::remove(folder_ / "out/case_003.nii");
   std::filesystem::remove(folder_ / name);
   refuses(2, 3, "--predictions lack case_003 of data.valid, and hold case_002");
+  refuses(1, 3, "--predictions lack case_003", "--set 'data.valid={\"case\":\"case_003\"}'");
   refuses(1, 2, "name one of them", "--checkpoint x");
   refuses(1, 2, "name one of them", "--mirror depth");
   refuses(1, 2, "name whole images by case", "--set 'data.valid={\"depth\":[0,3]}'");

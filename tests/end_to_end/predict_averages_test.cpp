@@ -150,10 +150,11 @@ TEST_F(AveragesOfImages, OfSeveralCheckpointsAreMeansOfLogits) {
     int exit_code;
     const char* says;
   };
-  for (const Refused& refused :
-       std::vector<Refused>{{"--checkpoint " + (folder_ / "seed1"), 2, "twice"},
-                            {"--checkpoint " + (folder_ / "other"), 4,
-                             "is of another model than the configuration: model.depth"}}) {
+  for (const Refused& refused : std::vector<Refused>{
+           {"--checkpoint " + (folder_ / "./seed1"), 2, "twice"},
+           {"--set 'data.regions=[1]'", 4, "is of another model than the configuration: data.regions"},
+           {"--checkpoint " + (folder_ / "other"), 4,
+            "is of another model than the configuration: model.depth"}}) {
     const Outcome outcome =
         command(2, "predict", "seed1", "--output " + (folder_ / "no.h5") + " " + refused.arguments);
     EXPECT_EQ(outcome.exit_code, refused.exit_code) << outcome.err;

@@ -250,6 +250,10 @@ TEST(UNet, RefusesListsThatDoNotFit) {
   begins({{"strides", {1, {1, 2, 2}, 2}}}, "model.strides[1] has 3 entries for 2 spatial dims");
   begins({{"strides", {1, 8, 2}}}, "model.strides[2] leaves a grid of");
   begins({{"strides", {1, 0, 2}}}, "model.strides[1] must be");
+  begins({{"strides", {1, Json::array(), 2}}}, "model.strides[1] has 0 entries for 2 spatial dims");
+  begins({{"kernels", {Json::array(), 3, 3}}}, "model.kernels[0] has 0 entries for 2 spatial dims");
+  begins({{"kernel", Json::array()}}, "model.kernel");
+  begins({{"padding_mode", Json::array()}}, "model.padding_mode must not be empty");
   begins({{"kernels", {3, 3}}}, "model.kernels has 2 entries for 3 levels");
   begins({{"kernels", {3, {3, 3, 1}, 3}}}, "model.kernels[1] has 3 entries for 2 spatial dims");
   begins({{"kernels", {3, 4, 3}}}, "model.kernels must be odd");

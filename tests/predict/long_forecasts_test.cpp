@@ -152,6 +152,8 @@ TEST(CalendarMeans, AreThoseOfWholeUnits) {
               const std::vector<CalendarMean> means =
                   calendar_means({start, step, first, last, calendar, limits}, unit);
               ASSERT_EQ(means.size(), steps.size());
+              EXPECT_EQ(lacks_start({start, step, first, last, calendar, limits}, unit),
+                        first == 0 && mark(0) == mark(1) && mark(-1) != mark(0));
               auto wanted = steps.begin();
               for (const CalendarMean& mean : means) {
                 ASSERT_EQ(mean.first, wanted->second.front());

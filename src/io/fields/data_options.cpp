@@ -457,8 +457,8 @@ void check_times(const DataOptions& o, const Place& at) {
 void check_labels(const DataOptions& o, const Place& at) {
   if (o.labels.empty() || o.classes == 0) return;
   if (std::ssize(o.labels) != o.classes) {
-    at.error("labels", concat("must have an entry for each of the ", o.classes,
-                              " classes of classes, and has ", o.labels.size()));
+    at.error("labels", concat("must have an entry for each class, ", o.classes, " by data.classes, and has ",
+                              o.labels.size()));
   }
   std::set<std::int64_t> seen;
   for (const std::vector<std::int64_t>& numbers : o.labels) {
@@ -480,6 +480,16 @@ void check_regions(const DataOptions& o, const Place& at) {
       if (k < o.classes) continue;
       at.error("regions", concat("names the class ", k, ", and those of classes ", o.classes, " are 0 to ",
                                  o.classes - 1));
+    }
+  }
+  // A point is written as the first class of the last region that it is in.
+  for (std::size_t r = 0; r < o.regions.size(); ++r) {
+    for (std::size_t later = r + 1; later < o.regions.size() && !o.regions[r].empty(); ++later) {
+      if (std::ranges::find(o.regions[later], o.regions[r].front()) == o.regions[later].end()) continue;
+      at.error("regions",
+               concat("must begin each region with a class that no later one has, for as that its "
+                      "points are written: region ",
+                      r, " begins with ", o.regions[r].front(), ", which region ", later, " has, too"));
     }
   }
 }

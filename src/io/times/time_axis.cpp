@@ -384,9 +384,10 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
     if (!(std::abs(since_origin + static_cast<double>(origin->seconds)) < 3e11))
       throw DataError(concat(what, " holds ", value, ", which is no time"));
     const Time time = static_cast<Time>(std::floor(since_origin + 0.5)) + origin->seconds;
-    if (!times.empty() && time == times.back()) {
-      const double before = values[times.size() - 1];
-      if (std::abs(unit->in_seconds(value) - unit->in_seconds(before)) > kNoise)
+    if (!times.empty()) {
+      const double before = values[times.size() - 1],
+                   apart = std::abs(unit->in_seconds(value) - unit->in_seconds(before));
+      if (apart > kNoise && apart < 1 - kNoise)
         throw DataError(concat(what, " holds ", before, " and ", value, ", \"", units,
                                "\": less than a second apart, and times are counted in whole seconds; "
                                "write them in larger steps, as if a step were a minute"));

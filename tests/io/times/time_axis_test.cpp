@@ -86,6 +86,7 @@ TEST(TimeAxis, TimesLessThanASecondApartAreRefused) {
     EXPECT_NE(said.find("less than a second apart"), std::string::npos) << said;
   }
   EXPECT_THROW(decode({5e-6, 0}, "days since 2000-01-01"), DataError);
+  EXPECT_THROW(decode({0, 0.6, 1.2}, "seconds since 2000-01-01"), DataError) << "0 and 1 s, if rounded";
   EXPECT_EQ(decode({1.5, 3, 4.5}, "seconds since 1970-01-01"), (std::vector<Time>{2, 3, 5}));
   EXPECT_EQ(decode({1, 1, 1 + 1e-8}, "days since 1970-01-01"), (std::vector<Time>{kDay, kDay, kDay}));
 }
