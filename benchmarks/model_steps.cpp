@@ -1,6 +1,8 @@
 // Training steps of configurations as they are shipped, on made-up data, on the processor or a GPU. Of each
-// one JSON line: seconds of the median step, the samples, FLOPs and bytes of a step (of kernels, which with a
-// device's rates give the least time that it could take), and the memory that arrays held at most.
+// one JSON line: seconds of the median step, those of a GPU's own clock among them, the samples, FLOPs and
+// bytes of a step (of kernels, which with a device's rates give the least time that it could take), and the
+// memory that arrays held at most. Batches come as those of a run do, so that a GPU takes them up beside the
+// step before, and its steps are recorded and replayed.
 //
 //   model_steps [--device cpu|cuda] [--steps N] [--threads T] [--set KEY=VALUE]… CONFIG…
 #include <algorithm>
@@ -64,27 +66,39 @@ nlohmann::ordered_json time_steps(const std::string& path, const Options& option
   OpenedRun run(configuration, described_objective(configuration, describe_data(configuration.data, "")),
                 *world);
   Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(), configuration.optimizer);
-  TrainingStep step(run, optimizer, options.steps + 2);
+  // The first steps allocate and plan; on a GPU others are recorded, and replayed once.
+  const int first = context.backend() == Backend::kCuda ? 4 : 2, steps = first + options.steps;
+  TrainingStep step(run, optimizer, steps);
   const Batch batch = made_up(run, context);
-  std::vector<double> seconds;
+  Prefetch batches([&](std::int64_t) { return batch; }, 0,
+                   std::int64_t{steps} * configuration.train.accumulate);
+  std::vector<double> seconds, device_seconds;
   Tally before, after;
   double loss = 0;
-  for (int i = 1; i <= options.steps + 2; ++i) {
+  bool recorded = false;
+  for (int i = 1; i <= steps; ++i) {
     before = context.tally();
     const auto begin = std::chrono::steady_clock::now();
-    loss = step.run(i, [&] { return batch; }).loss;
+    const StepResult result = step.run(i, batches);
     if (DeviceRuntime* const device = context.runtime()) device->synchronise(context.stream());
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     after = context.tally();
-    if (i > 2) seconds.push_back(taken.count());  // the first ones allocate and plan
+    loss = result.loss;
+    recorded = result.recorded;
+    if (i <= first) continue;
+    seconds.push_back(taken.count());
+    device_seconds.push_back(result.device_seconds);
   }
   std::sort(seconds.begin(), seconds.end());
+  std::sort(device_seconds.begin(), device_seconds.end());
   return {{"benchmark", "model_steps"},
           {"configuration", configuration.name},
           {"device", context.backend() == Backend::kCuda ? "cuda" : "cpu"},
           {"precision", name(run.placed().types().compute)},
           {"samples", configuration.train.batch_size},
           {"seconds", seconds[seconds.size() / 2]},
+          {"device_seconds", device_seconds[device_seconds.size() / 2]},
+          {"recorded", recorded},
           {"flops", after.flops - before.flops},
           {"bytes", after.bytes - before.bytes},
           {"peak_bytes", context.arena().peak_bytes()},

@@ -166,7 +166,7 @@ ExitCode run_stats(const StatsOptions& options) {
       try {
         const Replacement attempt(options.output);
       } catch (const FileError& error) {
-        throw ConfigError(concat("command line: --output: ", error.what()));
+        refuse_output<ConfigError>(error, concat("command line: --output: ", error.what()));
       }
     });
     DataUse use;
@@ -207,7 +207,8 @@ ExitCode run_rechunk(const RechunkOptions& options) {
         std::error_code error;
         fs::create_directories(folder, error);
         if (error)
-          throw ConfigError(concat("--output: ", folder.string(), " cannot be made: ", error.message()));
+          refuse_output<ConfigError>(
+              error, concat("--output: ", folder.string(), " cannot be made: ", error.message()));
       }
     });
     for (const auto& [dimension, extent] : copies.front().chunks)

@@ -46,11 +46,13 @@ struct EvaluateArguments {
   int leads = 0;                                ///< 0: as the configuration's validation
   int forecasts = 0;                            ///< 0: from every time of the period
   std::vector<std::string> regions;
-  std::vector<std::string> thresholds;        ///< NAME=VALUE,… each, in place of validation.thresholds
-  std::vector<int> fss_scales;                ///< in place of validation.fss_scales
-  std::vector<std::string> climatology;       ///< files; none: that of the training period
-  std::optional<double> overlap, data_range;  ///< of images
-  std::string climate;                        ///< as parse_climate_groups() takes it
+  std::vector<std::string> thresholds;   ///< NAME=VALUE,… each, in place of validation.thresholds
+  std::vector<int> fss_scales;           ///< in place of validation.fss_scales
+  std::vector<std::string> climatology;  ///< files; none: that of the training period
+  WindowArguments windows;               ///< over images
+  std::optional<double> data_range;      ///< of images
+  std::vector<std::string> predictions;  ///< of images: files to score in place of a model
+  std::string climate;                   ///< as parse_climate_groups() takes it
   std::optional<std::int64_t> spin_up;
   std::string json, netcdf, maps;
   bool overwrite = false;
@@ -67,8 +69,10 @@ void refuse_options(const EvaluateArguments& options, bool images) {
                       {"--fss-scales", !options.fss_scales.empty()},
                       {"--climatology", !options.climatology.empty()},
                       {"--climate", !options.climate.empty()}},
-      of_images = {{"--overlap", options.overlap.has_value()},
-                   {"--data-range", options.data_range.has_value()}};
+      of_images = {{"--overlap", options.windows.overlap.has_value()},
+                   {"--mirror", !options.windows.mirror.empty()},
+                   {"--data-range", options.data_range.has_value()},
+                   {"--predictions", !options.predictions.empty()}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
@@ -89,6 +93,23 @@ void refuse_for_sequences(const EvaluateArguments& options) {
       throw ConfigError(
           concat("command line: ", option,
                  " is for forecasts with dates, and data.dims makes these forecasts of sequences"));
+  }
+}
+
+/// What is scored is either there or a model's.
+void refuse_model(const EvaluateArguments& options) {
+  if (options.predictions.empty()) {
+    if (options.model.checkpoints.empty())
+      throw ConfigError("command line: --checkpoint is required, or of images --predictions");
+    return;
+  }
+  for (const auto& [option, given] : {std::pair{"--checkpoint", !options.model.checkpoints.empty()},
+                                      {"--average", options.model.average != "auto"},
+                                      {"--overlap", options.windows.overlap.has_value()},
+                                      {"--mirror", !options.windows.mirror.empty()}}) {
+    if (given)
+      throw ConfigError(concat("command line: ", option,
+                               " is of a model, and --predictions are scored without one; name one of them"));
   }
 }
 
@@ -139,11 +160,19 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     if (options.leads > 0) configuration.validation.rollout = options.leads;
     const bool images = configuration.data.of_images();
     Weights weights = Weights::kAuto;
+    ImageEvaluationOptions scores{options.json, options.netcdf,     options.overwrite,
+                                  {},           options.data_range, "Scores of " + configuration.name};
     together(job.world, [&] {
       refuse_options(options, images);
       if (configuration.data.of_sequences()) refuse_for_sequences(options);
+      refuse_model(options);
       refuse_without_climate(options);
-      if (!images) set_members(options.members, configuration);
+      if (images) {
+        scores.windows = windows_of(options.windows, configuration.data);
+      } else {
+        require_one_checkpoint(options.model);
+        set_members(options.members, configuration);
+      }
       if (options.data_range && configuration.data.classes > 0)
         throw ConfigError("command line: --data-range is for targets that are numbers, and these are labels");
       configuration.data.valid = parts_of(configuration.data, options.period);
@@ -152,27 +181,31 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     DataUse validation_only;
     validation_only.train = false;
     if (options.forecasts > 0) validation_only.most_valid = options.forecasts;
-    if (options.period != EvaluateArguments().period) validation_only.valid_name = "command line: --period";
-    TrainedModel model(configuration, job.folder, options.model.checkpoint, weights, validation_only,
-                       job.world, job.log);
+    const bool by_default = options.period == EvaluateArguments().period;
+    if (!by_default) validation_only.valid_name = "command line: --period";
+    if (!options.predictions.empty()) {
+      evaluate_predictions(configuration, job.folder, options.predictions,
+                           by_default ? "data.valid" : concat("--period ", options.period[0]), scores,
+                           job.world, job.log);
+      return ExitCode::kDone;
+    }
+    TrainedModels models = open_models(configuration, job.folder, options.model.checkpoints, weights,
+                                       validation_only, job.world, job.log);
     if (images) {
-      evaluate_images(model,
-                      {options.json, options.netcdf, options.overwrite, options.overlap.value_or(0.25),
-                       options.data_range, "Scores of " + configuration.name},
-                      job.log);
+      evaluate_images(models, scores, job.log);
       return ExitCode::kDone;
     }
     if (configuration.data.of_sequences()) {
-      evaluate_sequences(model, {options.json, options.overwrite, "Scores of " + configuration.name},
+      evaluate_sequences(models.front(), {options.json, options.overwrite, "Scores of " + configuration.name},
                          job.log);
       return ExitCode::kDone;
     }
     evaluate_forecasts(
-        model,
+        models.front(),
         {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name,
          options.climatology,
          ClimateOptions{parse_climate_groups(options.climate), static_cast<int>(options.spin_up.value_or(0))},
-         options.maps, options.period == EvaluateArguments().period ? "data.valid" : "--period"},
+         options.maps, by_default ? "data.valid" : "--period"},
         job.log);
     return ExitCode::kDone;
   });
@@ -220,7 +253,13 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
       .add_option("--spin-up", options->spin_up,
                   "Leads from the first one on that do not count for --climate; default: 0")
       .within(0, 100'000);
-  add_overlap(command, options->overlap);
+  add_windows(command, options->windows);
+  command
+      .add_option(
+          "--predictions", options->predictions,
+          "Of images: score these files (or patterns, or those in a folder), which predict or another "
+          "program wrote, in place of a checkpoint's model")
+      .not_empty();
   command
       .add_option("--data-range", options->data_range,
                   "Of images: the data range that PSNR and SSIM refer to; default: validation.peak, or the "

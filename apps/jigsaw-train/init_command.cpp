@@ -52,7 +52,7 @@ void write(const std::string& output, const std::string& text) {
       throw;
     }
   } catch (const FileError& error) {
-    throw ConfigError(concat("--output ", output, " cannot be written: ", error.what()));
+    refuse_output<ConfigError>(error, concat("--output ", output, " cannot be written: ", error.what()));
   }
 }
 

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -159,6 +160,7 @@ int main(int argc, char** argv) {
   using namespace jigsaw;
   install_stop_signals();  // before MPI begins, which leaves handlers that are there
   leave_failed_files_alone();
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails, as on a full disk
   if (argc == 2 && std::string(argv[1]) == Probe::kCommand) {
     remove_stop_signals();
     return run_probe();

@@ -1,5 +1,10 @@
 #include "options.h"
 
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
 namespace jigsaw {
 
 CommandOption add_configuration(const CommandOptions& command, ConfigArguments& arguments) {
@@ -14,23 +19,48 @@ CommandOption add_configuration(const CommandOptions& command, ConfigArguments& 
       .not_empty();
 }
 
-void add_model(const CommandOptions& command, ModelArguments& arguments) {
+CommandOption add_model(const CommandOptions& command, ModelArguments& arguments) {
   add_configuration(command, arguments.configuration).required();
-  command
-      .add_option("--checkpoint", arguments.checkpoint,
-                  "The checkpoint's folder, or a run directory for its newest")
-      .required();
   command
       .add_option("--average", arguments.average,
                   "The moving average of the weights: auto, where there is one; always; never")
       .one_of({"auto", "always", "never"});
+  return command.add_option("--checkpoint", arguments.checkpoints,
+                            "The checkpoint's folder, or a run directory for its newest; of images several, "
+                            "such as those of folds, whose predictions are averaged");
 }
 
-void add_overlap(const CommandOptions& command, std::optional<double>& overlap) {
+void require_one_checkpoint(const ModelArguments& arguments) {
+  if (arguments.checkpoints.size() <= 1) return;
+  throw ConfigError(concat("command line: --checkpoint names ", arguments.checkpoints.size(),
+                           " checkpoints, whose predictions are averaged of images alone; forecasts are of "
+                           "one: run the command for each"));
+}
+
+void add_windows(const CommandOptions& command, WindowArguments& arguments) {
   command
-      .add_option("--overlap", overlap,
+      .add_option("--overlap", arguments.overlap,
                   "Of images: the part of their extent by which neighbouring windows overlap; default 0.25")
       .within(0.0, 0.95);
+  command
+      .add_option("--mirror", arguments.mirror,
+                  "Of images: spatial dims along which windows are mirrored, too, in all combinations, and "
+                  "what the model says of them is averaged: 2, 4 or 8 times the work")
+      .one_of({"depth", "height", "width"});
+}
+
+WindowOptions windows_of(const WindowArguments& arguments, const DataOptions& data) {
+  WindowOptions windows;
+  windows.overlap = arguments.overlap.value_or(windows.overlap);
+  std::vector<std::string> dims;
+  for (const ImageDim dim : data.space()) dims.emplace_back(name(dim));
+  for (const std::string& dim : arguments.mirror) {
+    const auto place = std::ranges::find(dims, dim);
+    if (place == dims.end())
+      throw ConfigError(concat("command line: --mirror ", dim, ": images have ", join(dims, " and ")));
+    windows.mirror |= 1U << (place - dims.begin());
+  }
+  return windows;
 }
 
 void add_members(const CommandOptions& command, int& members) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "command_options.h"
+#include "predict/image_run.h"
 #include "task/configuration.h"
 
 namespace jigsaw {
@@ -20,14 +21,23 @@ CommandOption add_configuration(const CommandOptions& command, ConfigArguments& 
 /// The model of a checkpoint, as predict and evaluate are told.
 struct ModelArguments {
   ConfigArguments configuration;
-  std::string checkpoint;
-  std::string average = "auto";  ///< or always or never
+  std::vector<std::string> checkpoints;  ///< of images those whose predictions are averaged
+  std::string average = "auto";          ///< or always or never
 };
-/// --config, --set, --quiet, --checkpoint and --average.
-void add_model(const CommandOptions& command, ModelArguments& arguments);
+/// --config, --set, --quiet, --checkpoint and --average. @return  --checkpoint.
+CommandOption add_model(const CommandOptions& command, ModelArguments& arguments);
+/// @throws ConfigError  for several checkpoints of a model of forecasts.
+void require_one_checkpoint(const ModelArguments& arguments);
 
-/// --overlap of windows over images.
-void add_overlap(const CommandOptions& command, std::optional<double>& overlap);
+/// How windows over images are laid.
+struct WindowArguments {
+  std::optional<double> overlap;
+  std::vector<std::string> mirror;  ///< names of spatial dims
+};
+/// --overlap and --mirror.
+void add_windows(const CommandOptions& command, WindowArguments& arguments);
+/// @throws ConfigError  for a dim that the images do not have.
+WindowOptions windows_of(const WindowArguments& arguments, const DataOptions& data);
 
 /// --members of an ensemble; 0: as the configuration says.
 void add_members(const CommandOptions& command, int& members);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -33,13 +34,15 @@ struct PredictArguments {
   std::vector<std::string> variables;
   std::vector<double> levels;
   bool split_levels = false;
-  int every = 0, mean = 0;  ///< 0: not given
+  int every = 0;     ///< 0: not given
+  std::string mean;  ///< a number of steps or a unit of the calendar; "": not given
+  bool time_series = false;
   std::optional<double> stop_outside;
-  std::string go_on;              ///< a file of forecasts, whose rollouts go on; "": none
-  std::string restart = "auto";   ///< or always or never
-  std::optional<double> overlap;  ///< of windows over images
-  std::string classes;            ///< of images: labels or probabilities; "": labels
-  bool skip_existing = false;     ///< of images: inputs whose outputs are there are left alone
+  std::string go_on;             ///< a file of forecasts, whose rollouts go on; "": none
+  std::string restart = "auto";  ///< or always or never
+  WindowArguments windows;       ///< over images
+  std::string classes;           ///< of images: labels or probabilities; "": labels
+  bool skip_existing = false;    ///< of images: inputs whose outputs are there are left alone
 };
 
 /// What a configuration asks for: forecasts of fields with dates or of sequences, or images.
@@ -73,11 +76,13 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
                                  {"--levels", !options.levels.empty(), {kFields}},
                                  {"--split-levels", options.split_levels, {kFields}},
                                  {"--every", options.every > 0, {kFields}},
-                                 {"--mean", options.mean > 0, {kFields}},
+                                 {"--mean", !options.mean.empty(), {kFields}},
+                                 {"--time-series", options.time_series, {kFields}},
                                  {"--continue", !options.go_on.empty(), {kFields}},
                                  {"--stop-outside", options.stop_outside.has_value(), {kFields}},
                                  {"--restart", options.restart != "auto", {kFields}},
-                                 {"--overlap", options.overlap.has_value(), {kImages}},
+                                 {"--overlap", options.windows.overlap.has_value(), {kImages}},
+                                 {"--mirror", !options.windows.mirror.empty(), {kImages}},
                                  {"--classes", !options.classes.empty(), {kImages}},
                                  {"--skip-existing", options.skip_existing, {kImages}}};
   for (const auto& [option, given, kinds] : uses) {
@@ -125,11 +130,29 @@ std::unique_ptr<RestartFile> prepare_forecasts(const PredictArguments& options,
   return restart;
 }
 
+constexpr int kMostMeanSteps = 100'000;
+
+/// What --mean says. @throws ConfigError
+void set_means(const std::string& mean, ForecastOptions& forecasts) {
+  if (mean.empty()) return;
+  forecasts.means = true;
+  forecasts.mean_unit = parse_calendar_unit(mean);
+  if (forecasts.mean_unit) return;
+  const char* end = mean.data() + mean.size();
+  const auto [rest, error] = std::from_chars(mean.data(), end, forecasts.every);
+  if (error == std::errc() && rest == end && forecasts.every >= 1 && forecasts.every <= kMostMeanSteps)
+    return;
+  const std::vector<std::string> units = {"day", "month", "season", "year"};
+  throw ConfigError(concat("command line: --mean must be a number of steps between 1 and ", kMostMeanSteps,
+                           ", or day, month, season or year, not ", mean, did_you_mean(mean, units)));
+}
+
 ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile* restart) {
   ForecastOptions forecasts{options.output, options.overwrite, options.steps,  options.starts,
                             options.period, options.variables, options.levels, options.split_levels};
-  forecasts.every = std::max({options.every, options.mean, 1});
-  forecasts.means = options.mean > 0;
+  forecasts.every = std::max(options.every, 1);
+  set_means(options.mean, forecasts);
+  forecasts.time_series = options.time_series;
   forecasts.stop_outside = options.stop_outside;
   forecasts.keep_state = parse_keep_state(options.restart);
   forecasts.restart_from = restart;
@@ -143,8 +166,14 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     Configuration configuration = job.configuration;
     const PredictKind kind = kind_of(configuration.data);
     const bool images = kind == PredictKind::kImages;
+    WindowOptions windows;
     together(job.world, [&] {
       refuse_options(options, kind);
+      if (images) {
+        windows = windows_of(options.windows, configuration.data);
+      } else {
+        require_one_checkpoint(options.model);
+      }
       if (images && !options.classes.empty() && configuration.data.classes == 0)
         throw ConfigError("command line: --classes is for targets that are labels, with data.classes");
       if (options.skip_existing && options.overwrite)
@@ -157,15 +186,20 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       });
     }
     std::unique_ptr<RestartFile> restart;
-    if (kind == PredictKind::kFields)
-      together(job.world, [&] { restart = prepare_forecasts(options, configuration); });
+    ForecastOptions forecasts;
+    if (kind == PredictKind::kFields) {
+      together(job.world, [&] {
+        restart = prepare_forecasts(options, configuration);
+        forecasts = forecasts_of(options, restart.get());
+      });
+    }
     if (kind == PredictKind::kSequences) configuration.validation.rollout = options.steps;
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;
-    std::optional<TrainedModel> opened;
+    TrainedModels models;
     const auto open = [&] {
-      opened.emplace(configuration, job.folder, options.model.checkpoint,
-                     parse_weights(options.model.average), inputs_only, job.world, job.log);
+      models = open_models(configuration, job.folder, options.model.checkpoints,
+                           parse_weights(options.model.average), inputs_only, job.world, job.log);
     };
     std::vector<std::string> unread;
     try {
@@ -176,14 +210,13 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
       if (unread.empty()) throw;
       open();
     }
-    TrainedModel& model = *opened;
     const std::map<std::string, std::string> attributes = {
         {"title", (images ? "Predictions of " : "Forecasts of ") + configuration.name},
         {"history", "jigsaw-train " JIGSAW_VERSION ": " + command_line}};
     if (images) {
       write_image_predictions(
-          model,
-          {options.output, options.overwrite, options.overlap.value_or(0.25),
+          models,
+          {options.output, options.overwrite, windows,
            options.classes == "probabilities" ? ClassOutput::kProbabilities : ClassOutput::kLabels,
            attributes, options.skip_existing, unread},
           job.log);
@@ -191,16 +224,16 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     }
     if (kind == PredictKind::kSequences) {
       write_sequence_forecasts(
-          model, {options.output, options.overwrite, options.steps, options.start_step, attributes}, job.log);
+          models.front(), {options.output, options.overwrite, options.steps, options.start_step, attributes},
+          job.log);
       return ExitCode::kDone;
     }
-    ForecastOptions forecasts = forecasts_of(options, restart.get());
     forecasts.attributes = attributes;
     // Until now there was nothing to keep, and they ended it; from now on no rank is ended by what the others
     // outlive.
     forecasts.stop = &keep_stop_signals();
     together(job.world, [] {});
-    return write_forecasts(model, forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
+    return write_forecasts(models.front(), forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
   });
 }
 
@@ -208,7 +241,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
 
 std::function<ExitCode()> declare_predict(const CommandOptions& command, const Invocation& invocation) {
   auto options = std::make_shared<PredictArguments>();
-  add_model(command, options->model);
+  add_model(command, options->model).required();
   command
       .add_option(
           "--output", options->output,
@@ -252,9 +285,14 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   CommandOption every = command.add_option(
       "--every", options->every, "Write steps N, 2 N, … of each forecast only, counted from its start");
   every.within(1, 100'000);
-  command.add_option("--mean", options->mean, "Write means over N steps each, with bounds, in place of steps")
-      .within(1, 100'000)
+  command
+      .add_option("--mean", options->mean,
+                  "Write means, with bounds, in place of steps: over N steps each, or over each whole day, "
+                  "month, season or year of the calendar")
+      .not_empty()
       .excludes(every);
+  command.add_flag("--time-series", options->time_series,
+                   "Write the forecast from one start along one dimension, time, which is what it is of");
   command
       .add_option("--stop-outside", options->stop_outside,
                   "End forecasts before the step at which a state lies more than so many deviations beyond "
@@ -265,7 +303,7 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   command.add_flag("--split-levels", options->split_levels,
                    "Write each level as a variable of its own, as t_850: for CDO, whose variables have "
                    "four dimensions at most");
-  add_overlap(command, options->overlap);
+  add_windows(command, options->windows);
   command
       .add_option("--classes", options->classes,
                   "Of images with classes write labels (the default) or probabilities")

@@ -6,8 +6,26 @@
 #include "base/text.h"
 #include "commands.h"
 #include "report/page.h"
+#include "report/run_table.h"
 
 namespace jigsaw {
+namespace {
+
+struct TableOptions {
+  bool states = false;
+  std::string format = "table";
+};
+
+ExitCode print_states(const ReportOptions& options, const TableOptions& table) {
+  if (!options.scores.empty() || !options.forecast.empty())
+    throw ConfigError("command line: --scores and --forecast have no effect with --states");
+  std::vector<RunStanding> runs;
+  for (const std::string& run : options.runs) runs.push_back(standing_of(run));
+  std::cout << (table.format == "json" ? standings_json(runs).dump(2) + "\n" : standings_text(runs));
+  return ExitCode::kDone;
+}
+
+}  // namespace
 
 std::function<ExitCode()> declare_report(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<ReportOptions>();
@@ -17,13 +35,18 @@ std::function<ExitCode()> declare_report(const CommandOptions& command, const In
   command.add_option("--scores", options->scores,
                      "Scores of the first run, by evaluate --json or --netcdf; default: scores.json there");
   command.add_option("--forecast", options->forecast, "A file of predict to show maps of");
-  return [options] {
+  auto table = std::make_shared<TableOptions>();
+  command.add_flag("--states", table->states, "Print a table of how the runs stand, and write no file");
+  command.add_option("--format", table->format, "Of --states: table or json").one_of({"table", "json"});
+  return [options, table] {
+    if (table->states) return print_states(*options, *table);
+    if (table->format != "table") throw ConfigError("command line: --format has no effect without --states");
     check_output_place("--output", options->output, "is no page of report", is_report_page);
     try {
       write_report(*options);
     } catch (const FileError& error) {
-      throw ConfigError(
-          concat("the page cannot be written: ", error.what(), "; --output names another file"));
+      refuse_output<ConfigError>(
+          error, concat("the page cannot be written: ", error.what(), "; --output names another file"));
     }
     std::cout << "wrote " << options->output << '\n';
     return ExitCode::kDone;

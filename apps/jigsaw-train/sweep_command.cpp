@@ -196,8 +196,9 @@ void make_folder(const std::filesystem::path& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (!failed && std::filesystem::is_directory(folder, failed)) return;
-  throw ConfigError(concat("output: cannot create the run's folder ", quote(folder.string()), ": ",
-                           failed ? failed.message() : "there is a file of this name"));
+  refuse_output<ConfigError>(failed,
+                             concat("output: cannot create the run's folder ", quote(folder.string()), ": ",
+                                    failed ? failed.message() : "there is a file of this name"));
 }
 
 /// Rank 0 looks the task up and begins it; all ranks hear what it sets.

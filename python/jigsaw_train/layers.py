@@ -20,6 +20,7 @@ ACTIVATION = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "mish": F.mish,
+    "leaky_relu": F.leaky_relu,
 }
 
 
@@ -352,13 +353,13 @@ class Convolution(nn.Module):
         return CONV[x.dim() - 2](x, self.weight, self.bias, stride=self.stride)
 
 
-class Doubling(nn.Module):
-    """A transposed convolution of 2 points with stride 2, on [B, C, space...]."""
+class Spreading(nn.Module):
+    """A transposed convolution of as many points as its stride, on [B, C, space...]."""
 
-    def __init__(self, inputs, outputs, dims):
+    def __init__(self, inputs, outputs, stride):
         super().__init__()
-        self.weight = uniform(outputs * 2**dims, inputs, outputs, *(2,) * dims)
-        self.bias = uniform(outputs * 2**dims, outputs)
+        self.stride, fan_in = tuple(stride), outputs * math.prod(stride)
+        self.weight, self.bias = uniform(fan_in, inputs, outputs, *stride), uniform(fan_in, outputs)
 
     def forward(self, x):
-        return CONV_TRANSPOSE[x.dim() - 2](x, self.weight, self.bias, stride=2)
+        return CONV_TRANSPOSE[x.dim() - 2](x, self.weight, self.bias, stride=self.stride)

@@ -20,10 +20,10 @@ from jigsaw_train.layers import (
     Attention,
     ChannelMixing,
     Convolution,
-    Doubling,
     DropPath,
     PatchEmbed,
     PatchRecover,
+    Spreading,
     Time,
     TokenMixing,
     WindowedAttention,
@@ -248,20 +248,26 @@ class Sfno(nn.Module):
 class Stage(nn.Module):
     """The convolutions of one level, and how it is reached from the level before."""
 
-    def __init__(self, inputs, width, options, dims, edges, crossing=None):
+    def __init__(self, inputs, width, options, kernel, count, edges, crossing=None, stride=1, from_edges=None):
+        """stride, from_edges: of the first convolution."""
         super().__init__()
-        kernel = per_axis(options["kernel"], dims)
-        padding = {"points": [points // 2 for points in kernel], "low": edges[0], "high": edges[1]}
-        groups, self.activation = options["norm_groups"], options.get("activation", "gelu")
-        for number, channels in ((1, inputs), (2, width)):
-            first = crossing if number == 1 else None
-            self.add_module(f"conv{number}", Convolution(channels, width, kernel, crossing=first, **padding))
-            norm = nn.GroupNorm(groups, width, EPSILON) if groups else nn.Identity()
+        points, groups = [extent // 2 for extent in kernel], options["norm_groups"]
+        self.activation, self.count = options.get("activation", "gelu"), count
+        for number in range(1, count + 1):
+            first = number == 1
+            low, high = from_edges if first and from_edges else edges
+            convolution = Convolution(
+                inputs if first else width, width, kernel, stride if first else 1, points, low, high,
+                crossing=crossing if first else None,
+            )  # fmt: skip
+            self.add_module(f"conv{number}", convolution)
+            group_count = width if groups == "channels" else groups
+            norm = nn.GroupNorm(group_count, width, EPSILON) if groups else nn.Identity()
             self.add_module(f"norm{number}", norm)
             self.add_module(f"activation{number}", Activation(self.activation, width))
 
     def forward(self, x):
-        for number in "12":
+        for number in map(str, range(1, self.count + 1)):
             x = getattr(self, "norm" + number)(getattr(self, "conv" + number)(x))
             x = channels_first(getattr(self, "activation" + number)(channels_last(x)))
         return x
@@ -273,7 +279,7 @@ def per_axis(value, dims):
 
 
 class UNet(nn.Module):
-    """Two convolutions a level; halved with odd extents rounded up, cropped on the way back."""
+    """Some convolutions a level; extents over a level's stride rounded up, cropped on the way back."""
 
     def __init__(self, options, inputs, outputs, grid, crossing=None):
         """crossing: factor and offset of each input channel across a pole, where padding_mode crosses one."""
@@ -281,28 +287,39 @@ class UNet(nn.Module):
         dims = len(grid)
         self.down_by, self.up_by = options["down"], options["up"]
         widths = options.get("widths") or [options["base_width"] * 2**i for i in range(options["levels"])]
+        if options.get("most_width", 0):
+            widths = [min(width, options["most_width"]) for width in widths]
         mode = per_axis(options["padding_mode"], dims)
-        kernel = per_axis(options["kernel"], dims)
+        kernels = options.get("kernels") or [options["kernel"]] * len(widths)
+        kernels = [per_axis(kernel, dims) for kernel in kernels]
+        self.strides = [per_axis(s, dims) for s in options.get("strides") or [1] + [2] * (len(widths) - 1)]
+        counts = per_axis(options.get("convolutions", 2), len(widths))
+        back = per_axis(options.get("decoder_convolutions") or counts, len(widths))
         self.edges, spaces = [(mode, mode)], [tuple(grid)]
-        for _ in widths[1:]:
-            self.edges.append(self.edges_below(*self.edges[-1], spaces[-1]))
-            spaces.append(tuple(-(-extent // 2) for extent in spaces[-1]))
+        for stride in self.strides[1:]:
+            self.edges.append(self.edges_below(*self.edges[-1], spaces[-1], stride))
+            spaces.append(tuple(-(-extent // s) for extent, s in zip(spaces[-1], stride)))
         self.encoder, decoder = nn.ModuleList(), {}
         for level, width in enumerate(widths):
-            before = widths[level - 1] if level else inputs
+            before, kernel, stride = widths[level - 1] if level else inputs, kernels[level], self.strides[level]
             down = self.down_by == "conv" and level > 0
-            stage = Stage(width if down else before, width, options, dims, self.edges[level], crossing)
+            first = {}
+            if self.down_by == "first_conv" and level > 0:
+                first = {"stride": tuple(stride), "from_edges": self.edges[level - 1]}
+            stage = Stage(
+                width if down else before, width, options, kernel, counts[level], self.edges[level], crossing, **first
+            )
             crossing = None  # what a layer makes of components of vectors are scalars
             if down:
                 low, high = self.edges[level - 1]
-                stage.down = Convolution(before, width, kernel, 2, [n // 2 for n in kernel], low, high)
+                stage.down = Convolution(before, width, kernel, tuple(stride), [n // 2 for n in kernel], low, high)
             self.encoder.append(stage)
         for level in range(len(widths) - 1):
             width, below = widths[level], widths[level + 1]
             doubled = width if self.up_by == "conv_transpose" else below
-            stage = Stage(width + doubled, width, options, dims, self.edges[level])
+            stage = Stage(width + doubled, width, options, kernels[level], back[level], self.edges[level])
             if self.up_by == "conv_transpose":
-                stage.up = Doubling(below, width, dims)
+                stage.up = Spreading(below, width, self.strides[level + 1])
             decoder[str(level)] = stage
         self.decoder = nn.ModuleDict(decoder)
         self.head = Convolution(widths[0], outputs, (1,) * dims)
@@ -310,41 +327,44 @@ class UNet(nn.Module):
             nn.init.zeros_(self.head.weight)
             nn.init.zeros_(self.head.bias)
 
-    def edges_below(self, low, high, space):
+    def edges_below(self, low, high, space, stride):
         """Where poles lie from the rows of a level, whose finer one has these edges and points."""
-        low = ["pole_cell" if e == "pole_point" and self.down_by != "conv" else e for e in low]
-        high = ["pole_cell" if e == "pole_point" and n % 2 == 0 else e for e, n in zip(high, space)]
-        return low, high
+        pooled = self.down_by in ("max_pool", "avg_pool")
+        low = ["pole_cell" if e == "pole_point" and pooled and s > 1 else e for e, s in zip(low, stride)]
+        moved = [(n - 1) % s != 0 for n, s in zip(space, stride)]
+        return low, ["pole_cell" if e == "pole_point" and m else e for e, m in zip(high, moved)]
 
-    def halved(self, x, stage):
+    def pooled(self, x, stage, stride):
+        if self.down_by == "first_conv":
+            return x
         if self.down_by == "conv":
             return stage.down(x)
         pool = {"max_pool": MAX_POOL, "avg_pool": AVERAGE_POOL}[self.down_by][x.dim() - 2]
-        return pool(x, 2, ceil_mode=True)
+        return pool(x, tuple(stride), ceil_mode=True)
 
-    def doubled(self, x, stage, space, edges):
+    def spread(self, x, stage, space, edges, stride):
         """To the points of the finer level."""
         if self.up_by == "conv_transpose":
             y = stage.up(x)
         elif self.up_by == "nearest":
-            y = F.interpolate(x, scale_factor=2, mode="nearest")
+            y = F.interpolate(x, scale_factor=tuple(stride), mode="nearest")
         else:
             # Around a circle of whole cells interpolation goes on; at other ends the last point stands.
-            around = [e == "circular" and 2 * n == m for e, n, m in zip(edges[0], x.shape[2:], space)]
+            around = [e == "circular" and s * n == m for e, s, n, m in zip(edges[0], stride, x.shape[2:], space)]
             ends = ["circular" if a else "replicate" for a in around]
             y = extended(x, [1] * len(space), ends, ends)
-            y = F.interpolate(y, scale_factor=2, mode=LINEAR[len(space)], align_corners=False)
-            y = y[(..., *(slice(2, 2 + extent) for extent in space))]
+            y = F.interpolate(y, scale_factor=tuple(stride), mode=LINEAR[len(space)], align_corners=False)
+            y = y[(..., *(slice(s, s + extent) for s, extent in zip(stride, space)))]
         return y[(..., *(slice(extent) for extent in space))]
 
     def forward(self, x):
         x, skips = channels_first(x), []
         for level, stage in enumerate(self.encoder):
-            x = stage(self.halved(x, stage) if level else x)
+            x = stage(self.pooled(x, stage, self.strides[level]) if level else x)
             skips.append(x)
         for level in reversed(range(len(self.decoder))):
             stage, skip = self.decoder[str(level)], skips[level]
-            x = self.doubled(x, stage, skip.shape[2:], self.edges[level + 1])
+            x = self.spread(x, stage, skip.shape[2:], self.edges[level + 1], self.strides[level + 1])
             x = stage(torch.cat([skip, x], 1))
         return channels_last(self.head(x))
 

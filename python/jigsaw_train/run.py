@@ -86,7 +86,8 @@ def open_run(folder):
 
 
 def open_forecast(path):
-    """What `jigsaw-train predict` wrote, as an xarray.Dataset on (time, lead_time, …); leads are timedeltas."""
+    """What `jigsaw-train predict` wrote, as an xarray.Dataset on (time, lead_time, …), of --time-series on (time, …);
+    leads are timedeltas."""
     import xarray
 
     return xarray.open_dataset(path, decode_timedelta=True)

@@ -60,7 +60,12 @@ UNETS = {
     "unet": {"widths": [4, 6, 8], "padding_mode": ["zeros"], "up": "nearest"},
     "unet_circular": {"widths": [4, 4], "padding_mode": ["circular"], "up": "conv_transpose"},
     "unet_3d": {"widths": [4, 6], "padding_mode": ["zeros"], "up": "nearest"},
-}
+    "unet_planned": {
+        "widths": [2, 3, 4, 4], "kernels": [[1, 3, 3], 3, 3, [1, 3, 3]], "strides": [1, [1, 2, 2], 2, [1, 3, 2]],
+        "convolutions": [2, 3, 1, 2], "decoder_convolutions": [1, 2, 1], "norm_groups": "channels",
+        "padding_mode": ["zeros"], "down": "first_conv", "up": "conv_transpose", "activation": "leaky_relu",
+    },
+}  # fmt: skip
 
 
 def golden(path, name):

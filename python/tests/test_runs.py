@@ -43,6 +43,11 @@ MODELS = {
         "type": "unet", "widths": [4, 6, 6], "norm_groups": 2, "down": "conv",
         "padding_mode": ["pole_point", "circular"],
     },
+    "unet_levels": {
+        "type": "unet", "base_width": 4, "levels": 3, "most_width": 8, "norm_groups": "channels", "down": "first_conv",
+        "up": "linear", "strides": [1, [1, 2], [3, 2]], "kernels": [[1, 3], 3, [5, 3]], "convolutions": [1, 2, 3],
+        "padding_mode": ["pole_point", "circular"], "activation": "leaky_relu",
+    },
 }  # fmt: skip
 SAMPLES, ROWS, COLUMNS = 6, 11, 24
 

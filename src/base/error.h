@@ -10,7 +10,7 @@ enum class ExitCode : int {
   kInternal = 1,
   kConfig = 2,
   kData = 3,
-  kCheckpoint = 4,
+  kCheckpoint = 4,  ///< a checkpoint, or a disk that takes nothing of what is to be written
   kNonFinite = 5,
   kStopped = 75,
 };

@@ -23,6 +23,12 @@ constexpr std::size_t kUnitBytes = std::size_t{8} << 20;
   throw FileError(concat("cannot ", what, " ", path, ": ", std::generic_category().message(error)));
 }
 
+/// @param needed  bytes; 0: not known.
+[[noreturn]] void refuse_to_write(const char* what, const std::string& path, int error,
+                                  std::int64_t needed = 0) {
+  refuse_output<FileError>(error, concat("cannot ", what, " ", path, ": ", reason_of(error, path, needed)));
+}
+
 const char* kind_of(mode_t mode) {
   if (S_ISFIFO(mode)) return "a pipe";
   if (S_ISSOCK(mode)) return "a socket";
@@ -70,6 +76,7 @@ File::File(std::string path, int flags) : path_(std::move(path)) {
   if (descriptor_ < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
     throw FileError(concat("cannot open ", path_, ": it is a symbolic link"));
   }
+  if (descriptor_ < 0 && (flags & (O_WRONLY | O_RDWR | O_CREAT)) != 0) refuse_to_write("open", path_, errno);
   if (descriptor_ < 0) refuse("open");
   try {
     check_kind(flags);
@@ -113,14 +120,14 @@ void File::reserve(std::int64_t bytes) {
   do {
     error = ::posix_fallocate(descriptor_, 0, bytes);
   } while (error == EINTR);
-  if (error != 0 && error != EINVAL && error != EOPNOTSUPP) refuse_path("write", path_, error);
+  if (error != 0 && error != EINVAL && error != EOPNOTSUPP) refuse_to_write("write", path_, error, bytes);
 }
 
 void File::write(std::span<const std::byte> bytes, std::int64_t offset) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kUnitBytes), offset);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) refuse("write");
+    if (written < 0) refuse_to_write("write", path_, errno);
     beat();
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += written;
@@ -140,7 +147,7 @@ void File::read(std::span<std::byte> bytes, std::int64_t offset) const {
 }
 
 void File::truncate(std::int64_t bytes) {
-  if (::ftruncate(descriptor_, bytes) != 0) refuse("write");
+  if (::ftruncate(descriptor_, bytes) != 0) refuse_to_write("write", path_, errno);
 }
 
 /// What was written goes to the disk unit by unit, so that a slow one is seen to work.
@@ -150,12 +157,12 @@ void File::sync() {
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   for (std::int64_t at = 0; at < bytes && bytes > unit; at += unit) {
     if (::sync_file_range(descriptor_, at, unit, kThrough) != 0) {
-      if (errno == EIO || errno == ENOSPC || errno == EDQUOT) refuse("write");
+      if (errno == EIO || errno == ENOSPC || errno == EDQUOT) refuse_to_write("write", path_, errno);
       break;  // a file system that knows only the whole
     }
     beat();
   }
-  if (::fsync(descriptor_) != 0) refuse("write");
+  if (::fsync(descriptor_) != 0) refuse_to_write("write", path_, errno);
   beat();
 }
 
@@ -197,7 +204,7 @@ void write_text_atomically(const std::string& path, std::string_view text) {
 }
 
 void rename_path(const std::string& from, const std::string& to) {
-  if (std::rename(from.c_str(), to.c_str()) != 0) refuse_path("write", to, errno);
+  if (std::rename(from.c_str(), to.c_str()) != 0) refuse_to_write("write", to, errno);
 }
 
 bool rename_new(const std::string& from, const std::string& to) {
@@ -214,7 +221,7 @@ void sync_folder(const std::string& path) {
   File folder(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
   // Some network file systems cannot sync folders; there the rename itself is the server's promise.
   if (::fsync(folder.descriptor()) != 0 && errno != EINVAL && errno != ENOTSUP) {
-    refuse_path("write", path, errno);
+    refuse_to_write("write", path, errno);
   }
 }
 

@@ -33,7 +33,7 @@ void Log::open(const std::string& path) {
     file_->open();
   } catch (const FileError& error) {
     file_.reset();
-    throw ConfigError(concat("output: ", error.what()));
+    refuse_output<ConfigError>(error, concat("output: ", error.what()));
   }
 }
 

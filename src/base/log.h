@@ -21,7 +21,8 @@ class Log {
   /// @param terminal  where the lines are read; by default they are plain.
   explicit Log(bool speaks, const Terminal& terminal = {}) : speaks_(speaks), terminal_(terminal) {}
 
-  /// From now on lines are also appended to this file. Throws Error when it cannot be opened.
+  /// From now on lines are also appended to this file. @throws ConfigError  when it cannot be opened;
+  /// DiskError.
   void open(const std::string& path);
 
   /// May hold colours, which the file does not get.

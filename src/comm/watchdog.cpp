@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <map>
 #include <span>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -26,6 +28,9 @@ std::chrono::steady_clock::duration in_seconds(double seconds) {
 }
 
 constexpr std::int64_t kMostStatusBytes = 1 << 20;
+
+/// What the names of its files begin with: "watchdog_3.txt", of rank 3.
+constexpr std::string_view kBegin = "watchdog_";
 
 /// Before the ordinal of a call in the second line of a status file.
 constexpr std::string_view kIn = "in call ";
@@ -46,7 +51,7 @@ Watchdog::Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
   if (!options_.heartbeat) options_.heartbeat = std::make_shared<Heartbeat>();
   std::error_code ignored;
   std::filesystem::create_directories(options_.folder, ignored);
-  std::filesystem::remove(file(options_.rank), ignored);  // of an earlier run
+  remove_left();
   if (options_.size > 1) {
     try {
       const File made(alive().string(), O_WRONLY | O_CREAT);
@@ -137,7 +142,10 @@ bool Watchdog::speak() {
   if (waited == Wait::kEnd) return true;
   std::error_code ignored;
   std::filesystem::remove(alive(), ignored);  // the job ends without destructors
-  give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : own_status().text));
+  const std::string said =
+      concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : own_status().text);
+  if (lowest) keep_statuses(said);
+  give_up_(said);
   return true;
 }
 
@@ -150,7 +158,7 @@ Watchdog::Status Watchdog::own_status() const {
 }
 
 std::filesystem::path Watchdog::file(int rank) const {
-  return options_.folder / concat("watchdog_", rank, ".txt");
+  return options_.folder / concat(kBegin, rank, ".txt");
 }
 
 /// NFS remembers that a file was not there for as long as what it knows of the folder holds (acdirmin, 30
@@ -184,10 +192,82 @@ void Watchdog::write_status() const {
   }
 }
 
+/// What earlier starts left of this rank, and the first rank of those that are no more.
+void Watchdog::remove_left() const {
+  std::error_code ignored;
+  std::filesystem::remove(file(options_.rank), ignored);
+  if (options_.rank != 0) return;
+  std::vector<std::filesystem::path> left;
+  std::error_code unreadable;
+  for (std::filesystem::directory_iterator it(options_.folder, unreadable), end; !unreadable && it != end;
+       it.increment(unreadable)) {
+    const std::string name = it->path().filename().string();
+    int rank = 0;
+    if (name.starts_with(kBegin) &&
+        std::from_chars(name.data() + kBegin.size(), name.data() + name.size(), rank).ec == std::errc() &&
+        rank >= options_.size && it->path() == file(rank))
+      left.push_back(it->path());
+  }
+  for (const std::filesystem::path& path : left) std::filesystem::remove(path, ignored);
+}
+
+/// What all ranks wrote, in one file that later starts leave alone.
+void Watchdog::keep_statuses(const std::string& report) const {
+  std::string text = report + "\n", time = utc_stamp(true);
+  std::ranges::replace(time, ':', '-');
+  for (int rank = 0; rank < options_.size; ++rank) {
+    try {
+      text += concat('\n', read_text(file(rank).string(), kMostStatusBytes));
+    } catch (const FileError&) {
+      text += concat("\nrank ", rank, " says nothing\n");
+    }
+  }
+  try {
+    write_text_atomically((options_.folder / concat(kBegin, time, ".txt")).string(), text);
+  } catch (const FileError&) {
+    // Then those of the ranks have to do.
+  }
+}
+
 namespace {
 
+/// "rank 3", "ranks 0 to 2, 5".
 std::string ranks_text(const std::vector<int>& ranks) {
-  return concat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks, ", "));
+  std::vector<std::string> parts;
+  for (std::size_t first = 0, end = 0; first < ranks.size(); first = end) {
+    for (end = first + 1; end < ranks.size() && ranks[end] == ranks[end - 1] + 1;) ++end;
+    if (end - first == 2) --end;
+    parts.push_back(end - first == 1 ? concat(ranks[first]) : concat(ranks[first], " to ", ranks[end - 1]));
+  }
+  return concat(ranks.size() == 1 ? "rank " : "ranks ", join(parts, ", "));
+}
+
+/// Places of a report, for one line is to be read: of thousands of ranks most are at the same ones.
+constexpr std::size_t kMostPlaces = 16;
+
+/// "rank 0 in step 41 waits in …; each of ranks 1 to 63 says nothing": ranks of one place together.
+std::string places_text(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::vector<int>>> places;
+  std::map<std::string, std::size_t> known;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    const auto rank = static_cast<int>(r);
+    const std::string begin = concat("rank ", rank, " ");
+    const std::string place = texts[r].starts_with(begin) ? texts[r].substr(begin.size()) : texts[r];
+    const auto [at, anew] = known.emplace(place, places.size());
+    if (anew) places.emplace_back(place, std::vector<int>());
+    places[at->second].second.push_back(rank);
+  }
+  std::vector<std::string> parts;
+  std::vector<int> others;
+  for (const auto& [place, ranks] : places) {
+    if (parts.size() == kMostPlaces) {
+      others.insert(others.end(), ranks.begin(), ranks.end());
+    } else {
+      parts.push_back(concat(ranks.size() > 1 ? "each of " : "", ranks_text(ranks), " ", place));
+    }
+  }
+  if (!others.empty()) parts.push_back(concat(counted(std::ssize(others), "other rank"), " elsewhere"));
+  return join(parts, "; ");
 }
 
 }  // namespace
@@ -218,7 +298,7 @@ std::string Watchdog::report() const {
     texts.push_back(status.text);
     (status.call ? in_call[*status.call] : outside).push_back(rank);
   }
-  std::string report = join(texts, "; ");
+  std::string report = places_text(texts);
   if (options_.size == 1 || in_call.empty()) return report;
   if (outside.empty() && in_call.size() == 1) return report + "; all ranks have arrived";
   return report + "; not arrived: " + ranks_text(outside.empty() ? in_call.begin()->second : outside);

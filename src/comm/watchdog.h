@@ -30,10 +30,11 @@ struct WatchdogOptions {
 /// given time. A rank makes progress with every unit of its work (base/heartbeat.h). While any does, it
 /// touches FOLDER/watchdog_alive now and then, so that ranks which wait for a slow one know. When none does,
 /// each rank writes its status, where it waits and its last calls, to FOLDER/watchdog_RANK.txt. Then the
-/// lowest rank that has written one reads all of them and passes to `give_up` a report of who waits where and
-/// who has not arrived; if it does not, the others do so later with their own status. If there is progress
-/// meanwhile the files are removed, and the run goes on. `give_up` runs on the watchdog's thread, once, and
-/// is expected to end the job (Communicator::abort).
+/// lowest rank that has written one reads all of them, keeps them in one file, FOLDER/watchdog_TIME.txt, and
+/// passes to `give_up` a report of who waits where and who has not arrived; if it does not, the others do so
+/// later with their own status. The next start removes the files of ranks, of however many there were, and
+/// not that one. If there is progress meanwhile the files are removed, and the run goes on. `give_up` runs on
+/// the watchdog's thread, once, and is expected to end the job (Communicator::abort).
 class Watchdog {
  public:
   Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
@@ -66,6 +67,8 @@ class Watchdog {
   bool has_spoken(int rank);
   std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }
   void write_status() const;
+  void keep_statuses(const std::string& report) const;
+  void remove_left() const;
   std::string report() const;
 
   WatchdogOptions options_;

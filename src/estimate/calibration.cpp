@@ -106,7 +106,7 @@ MachineModel calibrate_to(const std::string& path, Communicator& world,
     try {
       write_text_atomically(path, to_json(model).dump(2) + "\n");
     } catch (const FileError& error) {
-      throw ConfigError(concat("--calibrate: ", error.what()));
+      refuse_output<ConfigError>(error, concat("--calibrate: ", error.what()));
     }
   });
   return model;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "evaluate/climate_trend.h"
 #include "evaluate/score_table.h"
 
 namespace jigsaw::inline evaluate {
@@ -34,6 +35,28 @@ void add_group_attributes(NetcdfOutput& file, int variable, const std::vector<st
   file.add_text(variable, "flag_meanings", join(groups, " "));
 }
 
+namespace {
+
+/// Of the leads that they are over one row.
+std::vector<std::string> trend_table_of(const ScoreReport& report, std::size_t variable) {
+  std::vector<std::string> columns;
+  for (const TrendMeasure& measure : trend_measures()) columns.emplace_back(measure.title);
+  const std::string& units = report.units[variable];
+  return score_table(
+      report,
+      concat("trend of ", report.variables[variable], " in ten years",
+             units.empty() ? "" : concat(" [", units, "]")),
+      {"leads", {{0, concat(report.scores->climate()->options().spin_up + 1, "-", report.scores->leads())}}},
+      columns, [&](std::size_t region, int) {
+        const ClimateTrend trend = trend_of(report, variable, region);
+        std::vector<double> numbers;
+        for (const TrendMeasure& measure : trend_measures()) numbers.push_back(trend.*measure.value);
+        return numbers;
+      });
+}
+
+}  // namespace
+
 std::vector<std::string> climate_tables_of(const ScoreReport& report) {
   const ClimateScores* const climate = report.scores->climate();
   if (climate == nullptr) return {};
@@ -56,6 +79,8 @@ std::vector<std::string> climate_tables_of(const ScoreReport& report) {
           return numbers;
         });
     lines.insert(lines.end(), table.begin(), table.end());
+    const std::vector<std::string> trends = trend_table_of(report, variable);
+    lines.insert(lines.end(), trends.begin(), trends.end());
   }
   return lines;
 }
@@ -63,7 +88,10 @@ std::vector<std::string> climate_tables_of(const ScoreReport& report) {
 Json climate_of(const ScoreReport& report) {
   const ClimateScores& climate = *report.scores->climate();
   const std::vector<std::string> groups = climate.groups();
-  Json json = {{"groups", groups}, {"spin_up", climate.options().spin_up}, {"scores", Json::object()}};
+  Json json = {{"groups", groups},
+               {"spin_up", climate.options().spin_up},
+               {"scores", Json::object()},
+               {"trends", Json::object()}};
   for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
     for (std::size_t region = 0; region < report.scores->regions().size(); ++region) {
       Json& to = json["scores"][report.variables[variable]][report.scores->regions()[region].name];
@@ -71,6 +99,9 @@ Json climate_of(const ScoreReport& report) {
         for (std::size_t group = 0; group < groups.size(); ++group)
           to[measure.name].push_back(climate.score(variable, region, group).*measure.value);
       }
+      const ClimateTrend trend = trend_of(report, variable, region);
+      Json& of = json["trends"][report.variables[variable]][report.scores->regions()[region].name];
+      for (const TrendMeasure& measure : trend_measures()) of[measure.name] = trend.*measure.value;
     }
   }
   return json;

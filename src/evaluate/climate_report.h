@@ -20,10 +20,12 @@ std::span<const ClimateMeasure> climate_measures();
 
 /// What a variable of groups, from 0 on, is.
 void add_group_attributes(NetcdfOutput& file, int variable, const std::vector<std::string>& groups);
-/// For each variable a table of its scores by region and group; none without a climate.
+/// For each variable a table of its scores by region and group, and one of its trends; none without a
+/// climate.
 std::vector<std::string> climate_tables_of(const ScoreReport& report);
-/// {"groups": ["all", "DJF", …], "spin_up": 4, "scores": {"t2m": {"all": {"rmse": [0.4, 0.6, …], …}}}}: of
-/// each group a number; null where there is none.
+/// {"groups": ["all", "DJF", …], "spin_up": 4, "scores": {"t2m": {"all": {"rmse": [0.4, 0.6, …], …}}},
+/// "trends": {"t2m": {"all": {"drift": 0.1, …}}}}: of each group a number, and of each trend one; null where
+/// there is none.
 Json climate_of(const ScoreReport& report);
 
 }  // namespace jigsaw::inline evaluate

@@ -139,6 +139,8 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
   report.source = concat("jigsaw-train, ", model.description());
   report.lead_time = data.options().lead_time;
   report.of_months = data.options().time_step.month;
+  const Calendar calendar = files.calendar();
+  report.decade = (days_from_date({1980, 1, 1}, calendar) - days_from_date({1970, 1, 1}, calendar)) * kDay;
   report.forecasts = data.count(Split::kValid);
   report.scores = &scores;
   report.coverage = window_coverage(data, scores.leads());

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "evaluate/image_measures.h"
 #include "evaluate/image_report.h"
+#include "evaluate/image_scorer.h"
 #include "evaluate/score_files.h"
-#include "evaluate/surface_distance.h"
-#include "predict/image_run.h"
+#include "evaluate/written_predictions.h"
 
 namespace jigsaw::inline evaluate {
 
@@ -29,308 +29,137 @@ std::vector<double> ranges_of(const ImageData& data, const ImageEvaluationOption
   return ranges;
 }
 
-/// What a rank holds of a part, row by row.
-struct HeldPart {
-  Box box, own;                ///< with and without the halo
-  std::vector<double> values;  ///< [box, fields]
-};
+void require_parts(const ImageData& data) {
+  if (data.validation_parts().empty())
+    throw ConfigError("command line: --period train is needed, for the configuration has no data.valid");
+}
 
-class ImageScorer {
+/// The parts that are scored, and where their scores go.
+class Evaluation {
  public:
-  ImageScorer(TrainedModel& model, const ImageEvaluationOptions& options)
-      : run_(model.run()),
-        data_(dynamic_cast<const ImageData&>(run_.data())),
-        images_(run_, data_.validation_parts(), options.overlap, data_.options().task == Task::kDenoise,
-                kSsimReach),
-        noisy_(data_, data_.options().task == Task::kDenoise),
-        ranges_(ranges_of(data_, options, run_.configuration().validation.peak, run_.world())) {}
-
-  void run() {
-    images_.run([this](ImageRun::Rows& rows) { take(rows); });
+  /// Collective. @param read  files that are read beside the data's
+  Evaluation(const ImageData& data, Communicator& world, const ImageEvaluationOptions& options,
+             const std::vector<std::string>& read = {})
+      : data_(data), world_(world), options_(options), parts_(data.validation_parts()) {
+    together(world_, [&] {
+      require_parts(data_);
+      if (world_.rank() != 0) return;
+      std::vector<std::string> inputs = data_.paths();
+      inputs.insert(inputs.end(), read.begin(), read.end());
+      files_.emplace(options_.json, options_.netcdf, options_.overwrite, inputs);
+    });
   }
-  const ImageData& data() const { return data_; }
-  std::int64_t windows() const { return images_.windows(); }
-  std::int64_t parts() const { return std::ssize(images_.regions()); }
-  const std::vector<double>& ranges() const { return ranges_; }
-  const std::vector<ImageMeasure>& measures() const { return measures_; }
-  std::vector<std::string> names() const;
-  /// Numbers that were predicted, and are none.
-  double not_finite() const { return not_finite_; }
+  const std::vector<ImageRegion>& parts() const { return parts_; }
+  /// Collective. @param source  what predicted. @param by  how, "by 12 windows"; or ""
+  void finish(const ImageScorer& scorer, const std::string& source, const std::string& by, Log& log) {
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before_;
+    together(world_, [&] {
+      if (world_.rank() != 0) return;
+      const ImageReport report = report_of(scorer, source);
+      files_->write([&] { return json_of(report); },
+                    [&](const std::string& path) { write_netcdf(report, path); });
+      for (const std::string& line : table_of(report)) log.info(line);
+      if (scorer.not_finite() > 0) {
+        log.warn(concat(std::llround(scorer.not_finite()),
+                        " values of the predictions are not finite, and do not count in these scores"));
+      }
+    });
+    log.info(concat("scored ", counted(std::ssize(parts_), "part"), " of images", by, " in ",
+                    human_seconds(seconds.count())));
+  }
 
  private:
-  void take(const ImageRun::Rows& rows);
-  void score_numbers(const ImageRegion& region);
-  void score_labels(const ImageRegion& region);
-  double surface_distance(const ImageRegion& region, const std::vector<double>& truth, std::int64_t label,
-                          const std::vector<double>& spacing);
-  std::vector<std::int32_t> gathered(const std::vector<std::int32_t>& points, int root);
-  void add(const std::string& target, const std::string& name, std::optional<std::int64_t> label,
-           const std::string& units, double value);
-  std::vector<double> truth_of(const Field& field, std::int64_t image) const;
-  std::vector<double> channel(std::size_t number, std::size_t of) const;
+  ImageReport report_of(const ImageScorer& scorer, const std::string& source) const {
+    ImageReport report;
+    report.title = options_.title;
+    report.source = source;
+    report.images = names_of_parts(data_, parts_);
+    report.measures = scorer.measures();
+    for (std::size_t c = 0; c < scorer.ranges().size(); ++c)
+      report.ranges.emplace_back(data_.channels().targets[c].name, scorer.ranges()[c]);
+    return report;
+  }
 
-  OpenedRun& run_;
   const ImageData& data_;
-  ImageRun images_;
-  WindowReader noisy_;
-  std::vector<double> ranges_;
-  HeldPart held_;
-  std::vector<ImageMeasure> measures_;
-  double not_finite_ = 0;
+  Communicator& world_;
+  const ImageEvaluationOptions& options_;
+  std::vector<ImageRegion> parts_;
+  std::optional<ScoreFiles> files_;
+  std::chrono::steady_clock::time_point before_ = std::chrono::steady_clock::now();
 };
 
-std::vector<std::string> ImageScorer::names() const {
-  std::vector<std::string> names;
-  for (const ImageRegion& region : images_.regions()) {
-    const ImageSource source = data_.files().source(data_.channels().inputs[0].field.variable, region.image);
-    std::string name = source.path;
-    if (!source.group.empty()) name += concat(" ", source.group);
-    if (std::find(source.dims.begin(), source.dims.end(), ImageDim::kSample) != source.dims.end())
-      name += concat(" sample ", source.sample);
-    if (!(region.box == Box::whole(data_.files().extents(region.image)))) name += concat(" ", region.box);
-    names.push_back(name);
-  }
-  return names;
-}
-
-void ImageScorer::take(const ImageRun::Rows& rows) {
-  const ImageRegion& region = images_.regions()[rows.region];
-  together(run_.world(), [&] {
-    if (rows.box.begin[0] == region.box.begin[0]) {
-      held_ = {rows.box, images_.own_box_of(rows, run_.world().rank()), {}};
-      held_.box.extent[0] = held_.own.extent[0] = region.box.extent[0];
-    }
-    const std::int64_t classes = data_.options().classes;
-    const std::vector<double> values =
-        classes > 0 ? ImageRun::labels(rows.values, classes) : images_.numbers(rows);
-    held_.values.insert(held_.values.end(), values.begin(), values.end());
-  });
-  if (!rows.last) return;
-  if (data_.options().classes > 0) {
-    score_labels(region);
-  } else {
-    score_numbers(region);
-  }
-  held_ = {};
-}
-
-void ImageScorer::add(const std::string& target, const std::string& name, std::optional<std::int64_t> label,
-                      const std::string& units, double value) {
-  const auto known = std::find_if(measures_.begin(), measures_.end(), [&](const ImageMeasure& measure) {
-    return measure.target == target && measure.name == name && measure.label == label;
-  });
-  ImageMeasure& measure = known == measures_.end()
-                              ? measures_.emplace_back(ImageMeasure{target, name, label, units, {}})
-                              : *known;
-  measure.values.push_back(value);
-}
-
-std::vector<double> ImageScorer::truth_of(const Field& field, std::int64_t image) const {
-  std::vector<double> truth(static_cast<std::size_t>(held_.box.extent.count()));
-  if (!truth.empty()) data_.files().read(field, image, held_.box, truth);
-  return truth;
-}
-
-std::vector<double> ImageScorer::channel(std::size_t number, std::size_t of) const {
-  std::vector<double> values;
-  for (std::size_t i = number; i < held_.values.size(); i += of) values.push_back(held_.values[i]);
-  return values;
-}
-
-namespace {
-
-/// Calls f(index in `held`) for the points of a box.
-template <typename F>
-void for_each_index(const Box& held, const Box& box, const F& f) {
-  const Shape strides = held.extent.strides();
-  Shape at = box.begin;
-  for (std::int64_t i = 0, count = box.extent.count(); i < count; ++i) {
-    std::int64_t index = 0;
-    for (int d = 0; d < at.rank(); ++d) index += (at[d] - held.begin[d]) * strides[d];
-    f(static_cast<std::size_t>(index));
-    for (int d = at.rank() - 1; d >= 0; --d) {
-      if (++at[d] < box.end(d)) break;
-      at[d] = box.begin[d];
+/// The configuration's data on the points of the files, without anything that only a model needs.
+DataOptions on_own_points(DataOptions data) {
+  for (const DataPart& part : data.spacing.empty() ? std::vector<DataPart>{} : data.valid) {
+    for (const auto& [dim, range] : std::get<SliceRanges>(part).of) {
+      if (!is_spatial(dim)) continue;
+      throw ConfigError(
+          concat("command line: --predictions are scored on the points of the files, and the "
+                 "parts to score take a range of ",
+                 name(dim), " of the points of data.spacing; name whole images by case"));
     }
   }
-}
-
-/// Sums of errors over points where both numbers are there.
-struct ErrorSums {
-  double count = 0, squares = 0, sizes = 0, errors = 0;
-  double not_finite = 0;  ///< predictions where there is a truth
-};
-
-ErrorSums errors_of(const HeldPart& held, const std::vector<double>& values,
-                    const std::vector<double>& truth) {
-  ErrorSums sums;
-  for_each_index(held.box, held.own, [&](std::size_t i) {
-    const double error = values[i] - truth[i];
-    if (!std::isnan(truth[i]) && !std::isfinite(values[i])) sums.not_finite += 1;
-    if (std::isnan(error)) return;
-    sums.count += 1;
-    sums.squares += error * error;
-    sums.sizes += std::abs(error);
-    sums.errors += error;
-  });
-  return sums;
+  data.spacing.clear();
+  data.shape.clear();
+  data.normalization.reset();
+  data.crop.assign(data.space().size(), 1);
+  return data;
 }
 
 }  // namespace
 
-void ImageScorer::score_numbers(const ImageRegion& region) {
-  const std::vector<Channel>& targets = data_.channels().targets;
-  const bool denoises = data_.options().task == Task::kDenoise;
-  for (std::size_t c = 0; c < targets.size(); ++c) {
-    ErrorSums errors, input_errors;
-    PointSum similarity, input_similarity;
-    together(run_.world(), [&] {
-      const std::vector<double> truth = truth_of(targets[c].field, region.image),
-                                values = channel(c, targets.size());
-      if (truth.empty()) return;
-      errors = errors_of(held_, values, truth);
-      similarity = structural_similarity(region.box, held_.box, values, truth, held_.own, ranges_[c]);
-      if (!denoises) return;
-      const std::vector<double> input = noisy_.field(targets[c].field, region.image, held_.box);
-      input_errors = errors_of(held_, input, truth);
-      input_similarity = structural_similarity(region.box, held_.box, input, truth, held_.own, ranges_[c]);
+void evaluate_images(TrainedModels& models, const ImageEvaluationOptions& options, Log& log) {
+  OpenedRun& run = models.front().run();
+  Communicator& world = run.world();
+  const auto& data = dynamic_cast<const ImageData&>(run.data());
+  const bool denoises = data.options().task == Task::kDenoise;
+  Evaluation evaluation(data, world, options);
+  ImageRun images(models, evaluation.parts(), options.windows, denoises, kSsimReach);
+  const WindowReader noisy(data, denoises);
+  ImageScorer scorer(data, world, ranges_of(data, options, run.configuration().validation.peak, world),
+                     denoises ? &noisy : nullptr);
+  HeldPart held;
+  images.run([&](ImageRun::Rows& rows) {
+    const ImageRegion& region = images.regions()[rows.region];
+    together(world, [&] {
+      if (rows.box.begin[0] == region.box.begin[0]) {
+        held = {rows.box, images.own_box_of(rows, world.rank()), {}};
+        held.box.extent[0] = held.own.extent[0] = region.box.extent[0];
+      }
+      const std::vector<double> values =
+          data.options().classes > 0 ? images.labels(rows) : images.numbers(rows);
+      held.values.insert(held.values.end(), values.begin(), values.end());
     });
-    const std::vector<double> sums = run_.world().all_reduce(
-        std::vector<double>{errors.count, errors.squares, errors.sizes, errors.errors, similarity.sum,
-                            similarity.count, input_errors.squares, input_similarity.sum, errors.not_finite},
-        ReduceOp::kSum);
-    not_finite_ += sums[8];
-    const std::string& name = targets[c].name;
-    const std::string units = data_.statistics().of(targets[c].field).units;
-    const auto psnr = [&](double squares) {
-      return 20 * std::log10(ranges_[c] / std::sqrt(squares / sums[0]));
-    };
-    add(name, "rmse", {}, units, std::sqrt(sums[1] / sums[0]));
-    add(name, "mae", {}, units, sums[2] / sums[0]);
-    add(name, "bias", {}, units, sums[3] / sums[0]);
-    add(name, "psnr", {}, "dB", psnr(sums[1]));
-    add(name, "ssim", {}, "", sums[4] / sums[5]);
-    if (!denoises) continue;
-    add(name, "input_psnr", {}, "dB", psnr(sums[6]));
-    add(name, "input_ssim", {}, "", sums[7] / sums[5]);
-  }
+    if (rows.last) scorer.score(region, std::exchange(held, {}));
+  });
+  evaluation.finish(scorer, concat("jigsaw-train, ", description_of(models)),
+                    concat(" by ", counted(images.windows(), "window")), log);
 }
 
-void ImageScorer::score_labels(const ImageRegion& region) {
-  const Channel& target = data_.channels().targets[0];
-  const std::int64_t classes = data_.options().classes;
-  std::vector<double> truth, counts(static_cast<std::size_t>(3 * classes), 0.0);
-  together(run_.world(), [&] {
-    truth = truth_of(target.field, region.image);
-    for (double& label : truth)
-      if (!std::isnan(label)) label = data_.checked_label(label, target, region.image);
-    for (std::size_t i = 0; i < truth.size(); ++i)
-      if (std::isnan(truth[i])) held_.values[i] = std::nan("");
-    for_each_index(held_.box, held_.own, [&](std::size_t i) {
-      if (std::isnan(truth[i])) return;
-      const auto labelled = static_cast<std::size_t>(truth[i]),
-                 chosen = static_cast<std::size_t>(held_.values[i]);
-      counts[labelled] += 1;
-      counts[static_cast<std::size_t>(classes) + chosen] += 1;
-      if (labelled == chosen) counts[static_cast<std::size_t>(2 * classes) + chosen] += 1;
+void evaluate_predictions(const Configuration& configuration, const std::filesystem::path& folder,
+                          const std::vector<std::string>& predictions, const std::string& parts,
+                          const ImageEvaluationOptions& options, Communicator& world, Log& log) {
+  DataOptions own;
+  together(world, [&] { own = on_own_points(configuration.data); });
+  DataUse use;
+  use.train = false;
+  use.valid_name = parts;
+  use.pass.spared = true;  // nothing is normalised
+  const ImageData data(own, folder, configuration.seed, {}, world, use);
+  together(world, [&] { require_parts(data); });
+  WrittenPredictions written(data, predictions, parts, world);
+  Evaluation evaluation(data, world, options, written.paths());
+  ImageScorer scorer(data, world, ranges_of(data, options, configuration.validation.peak, world), nullptr);
+  for (const ImageRegion& part : evaluation.parts()) {
+    HeldPart held;
+    together(world, [&] {
+      held.box = columns_of(part.box, world.size(), world.rank(), kSsimReach);
+      held.own = columns_of(part.box, world.size(), world.rank(), 0);
+      held.values = written.read(part.image, held.box);
     });
-  });
-  counts = run_.world().all_reduce(counts, ReduceOp::kSum);
-  const ImageSource source = data_.files().source(data_.channels().inputs[0].field.variable, region.image);
-  const std::vector<double>& common = data_.options().spacing;
-  const bool known = !common.empty() || !source.spacing.empty();
-  const std::vector<double> spacing =
-      !common.empty() ? common
-      : known         ? source.spacing
-                      : std::vector<double>(static_cast<std::size_t>(region.box.begin.rank()), 1.0);
-  double labelled = 0, hits = 0;
-  PointSum all, foreground;
-  for (std::int64_t k = 0; k < classes; ++k) {
-    const auto at = [&](std::int64_t kind) { return counts[static_cast<std::size_t>(kind * classes + k)]; };
-    labelled += at(0);
-    hits += at(2);
-    const double both = at(0) + at(1), dice = both > 0 ? 2 * at(2) / both : std::nan("");
-    add(target.name, "dice", k, "", dice);
-    for (PointSum* sum : {&all, &foreground}) {
-      if (std::isnan(dice) || (sum == &foreground && k == 0)) continue;
-      sum->sum += dice;
-      sum->count += 1;
-    }
+    scorer.score(part, std::move(held));
   }
-  add(target.name, "mean_dice", {}, "", all.sum / all.count);
-  add(target.name, "foreground_dice", {}, "", foreground.sum / foreground.count);
-  add(target.name, "accuracy", {}, "", hits / labelled);
-  for (std::int64_t k = 1; k < classes; ++k)
-    add(target.name, "hd95", k, known ? "mm" : "points", surface_distance(region, truth, k, spacing));
-}
-
-/// The points of all ranks at one; elsewhere none.
-std::vector<std::int32_t> ImageScorer::gathered(const std::vector<std::int32_t>& points, int root) {
-  const std::string bytes(reinterpret_cast<const char*>(points.data()), points.size() * sizeof(std::int32_t));
-  std::vector<std::int32_t> all;
-  for (const std::string& part : run_.world().gather_text(bytes, root)) {
-    const std::size_t before = all.size();
-    all.resize(before + part.size() / sizeof(std::int32_t));
-    if (!part.empty()) std::memcpy(all.data() + before, part.data(), part.size());
-  }
-  return all;
-}
-
-double ImageScorer::surface_distance(const ImageRegion& region, const std::vector<double>& truth,
-                                     std::int64_t label, const std::vector<double>& spacing) {
-  std::vector<std::int32_t> chosen, labelled;
-  const auto number = static_cast<double>(label);
-  if (!held_.own.empty()) {
-    chosen = surface_points(region.box, held_.box, held_.values, held_.own, number);
-    labelled = surface_points(region.box, held_.box, truth, held_.own, number);
-  }
-  Communicator& world = run_.world();
-  const int root = static_cast<int>(label % world.size());
-  chosen = gathered(chosen, root);
-  labelled = gathered(labelled, root);
-  const double distance = world.rank() == root ? hausdorff95(chosen, labelled, spacing) : 0.0;
-  return world.all_reduce(std::vector<double>{distance}, ReduceOp::kSum)[0];
-}
-
-ImageReport report_of(const TrainedModel& model, const ImageScorer& scorer, const std::string& title) {
-  ImageReport report;
-  report.title = title;
-  report.source = concat("jigsaw-train, ", model.description());
-  report.images = scorer.names();
-  report.measures = scorer.measures();
-  for (std::size_t c = 0; c < scorer.ranges().size(); ++c)
-    report.ranges.emplace_back(scorer.data().channels().targets[c].name, scorer.ranges()[c]);
-  return report;
-}
-
-}  // namespace
-
-void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options, Log& log) {
-  Communicator& world = model.run().world();
-  std::optional<ScoreFiles> files;
-  together(world, [&] {
-    if (dynamic_cast<const ImageData&>(model.run().data()).validation_parts().empty())
-      throw ConfigError("command line: --period train is needed, for the configuration has no data.valid");
-    if (world.rank() == 0)
-      files.emplace(options.json, options.netcdf, options.overwrite, model.run().data().paths());
-  });
-  const auto before = std::chrono::steady_clock::now();
-  ImageScorer scorer(model, options);
-  scorer.run();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
-  together(world, [&] {
-    if (world.rank() != 0) return;
-    const ImageReport report = report_of(model, scorer, options.title);
-    files->write([&] { return json_of(report); },
-                 [&](const std::string& path) { write_netcdf(report, path); });
-    for (const std::string& line : table_of(report)) log.info(line);
-    if (scorer.not_finite() > 0) {
-      log.warn(concat(std::llround(scorer.not_finite()),
-                      " values of the predictions are not finite, and do not count in these scores"));
-    }
-  });
-  log.info(concat("scored ", counted(scorer.parts(), "part"), " of images by ",
-                  counted(scorer.windows(), "window"), " in ", human_seconds(seconds.count())));
+  evaluation.finish(scorer, concat("jigsaw-train, predictions in ", join(predictions, " ")), "", log);
 }
 
 }  // namespace jigsaw::inline evaluate

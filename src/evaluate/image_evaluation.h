@@ -1,21 +1,23 @@
 #pragma once
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
-#include "predict/trained_model.h"
+#include "predict/image_run.h"
 
 namespace jigsaw::inline evaluate {
 
 struct ImageEvaluationOptions {
   std::string json, netcdf;  ///< files; "": none
   bool overwrite = false;
-  double overlap = 0.25;             ///< of neighbouring windows, as a part of their extent
+  WindowOptions windows;
   std::optional<double> data_range;  ///< of the targets
   std::string title;
 };
 
-/// Scores a trained model over the parts of data.valid, each blended by WindowBlend, with the noise of
+/// Scores trained models over the parts of data.valid, averaged by ImageRun, with the noise of
 /// validation where the task is denoise.
 ///
 /// Of numbers, per target and part: RMSE, MAE, bias, PSNR = 20·log10(range/RMSE), SSIM as
@@ -29,6 +31,15 @@ struct ImageEvaluationOptions {
 /// Each rank holds its columns of a part at a time, and surfaces of a class. Collective: what throws on one
 /// rank throws on all.
 /// @throws ConfigError  for files that exist; DataError
-void evaluate_images(TrainedModel& model, const ImageEvaluationOptions& options, Log& log);
+void evaluate_images(TrainedModels& models, const ImageEvaluationOptions& options, Log& log);
+
+/// The same scores of predictions that stand in files, as WrittenPredictions finds them, at the points of the
+/// files, whatever data.spacing; of denoise without those of the noisy image. Needs no model. Collective.
+///
+/// @param folder  of the configuration. @param predictions  files, patterns or a folder.
+/// @param parts   what errors call data.valid. @throws ConfigError, DataError
+void evaluate_predictions(const Configuration& configuration, const std::filesystem::path& folder,
+                          const std::vector<std::string>& predictions, const std::string& parts,
+                          const ImageEvaluationOptions& options, Communicator& world, Log& log);
 
 }  // namespace jigsaw::inline evaluate

@@ -27,7 +27,7 @@ void write_text(const std::string& path, const std::string& text) {
   try {
     File(path, O_WRONLY).write(std::as_bytes(std::span(text)), 0);
   } catch (const FileError& error) {
-    throw DataError(error.what());
+    refuse_output<DataError>(error, error.what());
   }
 }
 

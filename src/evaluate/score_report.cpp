@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "evaluate/climate_report.h"
+#include "evaluate/climate_trend.h"
 #include "evaluate/score_table.h"
 #include "evaluate/threshold_report.h"
 #include "fields/data_forms.h"
@@ -354,7 +355,7 @@ class ScoreFile {
     }
   }
 
-  /// By region and group.
+  /// By region and group; trends by region.
   void define_climate(std::size_t variable) {
     const std::string& name = report_.variables[variable];
     for (const ClimateMeasure& measure : climate_measures()) {
@@ -365,6 +366,14 @@ class ScoreFile {
       }
       add(concat(name, "_climate_", measure.name), {region_, group_}, concat(measure.long_name, " of ", name),
           measure.has_units ? report_.units[variable] : "1", values);
+    }
+    const std::string& units = report_.units[variable];
+    for (const TrendMeasure& measure : trend_measures()) {
+      std::vector<double> values;
+      for (std::size_t region = 0; region < scores_.regions().size(); ++region)
+        values.push_back(trend_of(report_, variable, region).*measure.value);
+      add(concat(name, "_climate_", measure.name), {region_}, concat(measure.long_name, " of ", name),
+          units.empty() ? "" : concat(units, " (10 year)-1"), values);
     }
   }
 

@@ -388,7 +388,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (const std::string notice = spacing_notice(images, dims); !notice.empty()) notices.push_back(notice);
   if (labels.absent > 0)
     notices.push_back(concat(labels.absent, " of the labels 0 to ", classes - 1,
-                             " occur nowhere and count as classes; labels without gaps need fewer"));
+                             " occur nowhere and count as classes; data.labels can leave them out"));
 
   // Parted by images, one image along its first spatial dim.
   const bool whole = count > 1 || dims[0] == "sample";

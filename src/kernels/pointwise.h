@@ -8,9 +8,9 @@
 
 namespace jigsaw::inline kernels {
 
-/// torch.nn's GELU (the exact one, x·Φ(x)), ReLU, SiLU (x·σ(x)), Tanh, Sigmoid (σ) and Mish
-/// (x·tanh(ln(1 + e^x)), Misra 2020, arXiv 1908.08681).
-enum class Activation : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid, kMish };
+/// torch.nn's GELU (the exact one, x·Φ(x)), ReLU, SiLU (x·σ(x)), Tanh, Sigmoid (σ), Mish (x·tanh(ln(1 +
+/// e^x)), Misra 2020, arXiv 1908.08681) and LeakyReLU with its slope of 0.01 where x is negative.
+enum class Activation : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid, kMish, kLeakyRelu };
 /// Operations that an element is counted as.
 double flops_of(Activation activation);
 /// Calls f with the activation as a type, an integral constant, so that loops over elements are compiled for
@@ -32,6 +32,8 @@ void with_activation(Activation activation, const F& f) {
       return f(std::integral_constant<Activation, Activation::kSigmoid>{});
     case Activation::kMish:
       return f(std::integral_constant<Activation, Activation::kMish>{});
+    case Activation::kLeakyRelu:
+      return f(std::integral_constant<Activation, Activation::kLeakyRelu>{});
   }
 }
 

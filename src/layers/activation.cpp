@@ -23,6 +23,8 @@ Activation function_of(ActivationKind kind) {
       return Activation::kSigmoid;
     case ActivationKind::kMish:
       return Activation::kMish;
+    case ActivationKind::kLeakyRelu:
+      return Activation::kLeakyRelu;
   }
   fail("an activation without a name");
 }
@@ -42,6 +44,7 @@ std::vector<ChoiceForm<ActivationKind>::Entry> activation_choices() {
           {"tanh", ActivationKind::kTanh, "The hyperbolic tangent."},
           {"sigmoid", ActivationKind::kSigmoid, "σ(x) = 1/(1 + e^(−x))."},
           {"mish", ActivationKind::kMish, "x·tanh(ln(1 + e^x))."},
+          {"leaky_relu", ActivationKind::kLeakyRelu, "x where it is positive, elsewhere 0.01·x."},
           {"prelu", ActivationKind::kPrelu, "x where it is positive, elsewhere x times a learned slope."}};
 }
 

@@ -5,7 +5,17 @@
 namespace jigsaw::inline layers {
 
 /// What bends the numbers inside a layer, by its name in the configuration.
-enum class ActivationKind : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid, kMish, kPrelu };
+enum class ActivationKind : std::uint8_t {
+  kNone,
+  kGelu,
+  kRelu,
+  kSilu,
+  kTanh,
+  kSigmoid,
+  kMish,
+  kLeakyRelu,
+  kPrelu
+};
 
 std::vector<ChoiceForm<ActivationKind>::Entry> activation_choices();
 

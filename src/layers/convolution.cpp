@@ -105,6 +105,7 @@ void declare(Keys<ConvolutionOptions>& keys) {
       .range(0, kMostPoints)
       .doc("Points added at both ends of each axis.");
   keys.add("padding_mode", &ConvolutionOptions::padding_mode, edges_form())
+      .not_empty()
       .idle_unless(here("padding").above(0))
       .doc("What they hold, for all spatial axes or for each.");
   keys.add("zero_start", &ConvolutionOptions::zero_start)

@@ -4,8 +4,8 @@
 
 namespace jigsaw::inline layers {
 
-/// torch.nn.GELU (the exact one, x·Φ(x)), ReLU, SiLU, Tanh, Sigmoid or Mish, without parameters, or PReLU:
-/// slope [C] of 0.25.
+/// torch.nn.GELU (the exact one, x·Φ(x)), ReLU, SiLU, Tanh, Sigmoid, Mish or LeakyReLU, without parameters,
+/// or PReLU: slope [C] of 0.25.
 struct ActivationOptions {};
 void declare(Keys<ActivationOptions>& keys);
 

@@ -22,6 +22,7 @@ void declare_pooling(Keys<Options>& keys) {
       .range(0, kMostPoints)
       .doc("Points added at both ends of each axis; at most half the window.");
   keys.add("padding_mode", &Options::padding_mode, edges_form())
+      .not_empty()
       .idle_unless(here("padding").above(0))
       .doc("What they hold; \"zeros\" are no points for a maximum.");
   keys.add("ceil_mode", &Options::ceil_mode)

@@ -139,6 +139,8 @@ Zoo& zoo() {
     add_activation(the_zoo, "tanh", "The hyperbolic tangent, elementwise.", ActivationKind::kTanh);
     add_activation(the_zoo, "sigmoid", "σ(x) = 1/(1 + e^(−x)), elementwise.", ActivationKind::kSigmoid);
     add_activation(the_zoo, "mish", "x·tanh(ln(1 + e^x)), elementwise.", ActivationKind::kMish);
+    add_activation(the_zoo, "leaky_relu", "x where it is positive, elsewhere 0.01·x, elementwise.",
+                   ActivationKind::kLeakyRelu);
     add_activation(the_zoo, "prelu", "x where it is positive, elsewhere x times a learned slope.",
                    ActivationKind::kPrelu);
     the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");

@@ -21,19 +21,67 @@ std::vector<std::int64_t> widths_of(const UNetOptions& options) {
   if (!options.widths.empty()) return options.widths;
   std::vector<std::int64_t> widths;
   for (std::int64_t level = 0; level < options.levels; ++level) {
-    widths.push_back(options.base_width << level);
+    const std::int64_t width = options.base_width << level;
+    widths.push_back(options.most_width > 0 ? std::min(width, options.most_width) : width);
   }
   return widths;
 }
 
+/// Of a list with an entry for each level, or one for all.
+template <typename T>
+const T& of_level(const std::vector<T>& entries, std::size_t level) {
+  return entries[entries.size() > 1 ? level : 0];
+}
+
+std::int64_t groups_of(const UNetOptions& options, std::int64_t width) {
+  return options.norm_groups.value_or(width);
+}
+
 void check_groups(const UNetOptions& options, const Place& at) {
   for (const std::int64_t width : widths_of(options)) {
-    if (options.norm_groups == 0 || width % options.norm_groups == 0) continue;
-    std::int64_t fits = std::min(options.norm_groups, width);
+    const std::int64_t groups = groups_of(options, width);
+    if (groups == 0 || width % groups == 0) continue;
+    std::int64_t fits = std::min(groups, width);
     while (width % fits != 0) --fits;
     at.error("norm_groups", concat("must divide the width of each level, ", width, " among them; use ", fits,
                                    ", or 0 for no norm"));
   }
+}
+
+void check_entries(const Place& at, const char* key, std::size_t entries, std::size_t levels,
+                   const char* of_which) {
+  if (entries == levels) return;
+  at.error(key, concat("has ", entries, " entries for ", counted(static_cast<std::int64_t>(levels), "level"),
+                       of_which, "; give it one for each, from the finest on"));
+}
+
+void check_level_lists(const UNetOptions& options, const Place& at) {
+  const std::size_t levels = widths_of(options).size();
+  if (!options.kernels.empty()) {
+    check_entries(at, "kernels", options.kernels.size(), levels, "");
+    if (options.kernel != UNetOptions().kernel)
+      at.error("kernels", "stand in place of kernel; give one or the other");
+  }
+  if (!options.strides.empty()) {
+    check_entries(at, "strides", options.strides.size(), levels, "");
+    const Extents& first = options.strides.front();
+    if (std::any_of(first.begin(), first.end(), [](auto points) { return points != 1; }))
+      at.error("strides", "must begin with 1 along each axis: the finest level has all points of the data");
+  }
+  if (options.convolutions.size() != 1)
+    check_entries(at, "convolutions", options.convolutions.size(), levels, "");
+  if (options.decoder_convolutions.size() > 1)
+    check_entries(at, "decoder_convolutions", options.decoder_convolutions.size(), levels - 1,
+                  " (all but the coarsest)");
+}
+
+bool is_odd(const Extents& kernel) {
+  return std::all_of(kernel.begin(), kernel.end(), [](auto points) { return points % 2 == 1; });
+}
+
+/// For each level one number, or one for each axis.
+FormPtr<std::vector<Extents>> levels_form() {
+  return std::make_unique<ListForm<Extents>>(one_or_list<std::int64_t>());
 }
 
 }  // namespace
@@ -44,30 +92,57 @@ void declare(Keys<UNetOptions>& keys) {
       .range(0, kMostChannels)
       .doc("Channels of the finest level; each level has twice as many as the one before.");
   keys.add("levels", &O::levels).range(0, 30).doc("Number of levels, the finest included.");
+  keys.add("most_width", &O::most_width)
+      .range(0, kMostChannels)
+      .counts_where(here("base_width").above(0))
+      .doc("No level has more channels than this; 0 for no end.");
   keys.add("widths", &O::widths)
       .range(1, kMostChannels)
       .doc("Channels of each level from the finest on, in place of base_width and levels.");
   keys.add("kernel", &O::kernel, one_or_list<std::int64_t>())
       .range(1, kMostPoints)
-      .must("be odd",
-            [](const Extents& kernel) {
-              return std::all_of(kernel.begin(), kernel.end(), [](auto points) { return points % 2 == 1; });
-            })
+      .must("be odd", is_odd)
       .doc("Points of each kernel, for all spatial axes or for each.");
-  keys.add("norm_groups", &O::norm_groups)
+  keys.add("kernels", &O::kernels, levels_form())
+      .range(1, kMostPoints)
+      .must("be odd",
+            [](const std::vector<Extents>& kernels) {
+              return std::all_of(kernels.begin(), kernels.end(), is_odd);
+            })
+      .doc("The same of each level from the finest on, in place of kernel: [[1, 3, 3], 3, 3].");
+  keys.add("strides", &O::strides, levels_form())
+      .range(1, kMostPoints)
+      .doc(
+          "So many points along each axis become one from the level above to each, from the finest on, of "
+          "which it is 1: [1, [1, 2, 2], 2]; []: 2 everywhere.");
+  keys.add("convolutions", &O::convolutions, one_or_list<std::int64_t>())
+      .range(1, kMostBlocks)
+      .not_empty()
+      .doc("Convolutions of each level, for all levels or for each from the finest on.");
+  keys.add("decoder_convolutions", &O::decoder_convolutions, one_or_list<std::int64_t>())
+      .range(1, kMostBlocks)
+      .doc(
+          "Those on the way back, for all levels or for each but the coarsest, from the finest on; []: those "
+          "of convolutions.");
+  keys.add("norm_groups", &O::norm_groups, auto_or(form_of<std::int64_t>(), "channels"))
       .range(0, kMostChannels)
-      .doc("Groups of channels that are normalised together behind each convolution; 0 for none.");
+      .doc(
+          "Groups of channels that are normalised together behind each convolution; \"channels\": "
+          "each alone, an instance norm; 0 for none.");
   keys.choice("down", &O::down,
-              {{"max_pool", "max_pool", "The largest of two points along each axis."},
-               {"avg_pool", "avg_pool", "The mean of two points along each axis."},
-               {"conv", "conv", "A convolution with stride 2."}})
-      .doc("How points are halved.");
-  keys.choice("up", &O::up,
-              {{"nearest", "nearest", "The nearest point."},
-               {"linear", "linear", "Linear along each axis."},
-               {"conv_transpose", "conv_transpose", "A transposed convolution of 2 points with stride 2."}})
-      .doc("How points are doubled.");
+              {{"max_pool", "max_pool", "The largest of the points that become one."},
+               {"avg_pool", "avg_pool", "The mean of the points that become one."},
+               {"conv", "conv", "A convolution with the stride, before those of the level."},
+               {"first_conv", "first_conv", "The first convolution of the level has the stride."}})
+      .doc("How points become fewer.");
+  keys.choice(
+          "up", &O::up,
+          {{"nearest", "nearest", "The nearest point."},
+           {"linear", "linear", "Linear along each axis."},
+           {"conv_transpose", "conv_transpose", "A transposed convolution of as many points as its stride."}})
+      .doc("How points become as many again.");
   keys.add("padding_mode", &O::padding_mode, edges_form())
+      .not_empty()
       .idle_unless(here("kernel").above(1) || here("up").is("linear"))
       .doc(
           "What convolutions read beyond the ends, for all spatial axes or for each: \"circular\" for "
@@ -83,6 +158,7 @@ void declare(Keys<UNetOptions>& keys) {
     if (options.widths.empty() && options.levels == 0)
       at.error("levels", "or widths must be given, such as 4");
     check_groups(options, at);
+    check_level_lists(options, at);
   });
 }
 
@@ -99,17 +175,33 @@ struct LevelEdges {
 /// lies half a row beyond. At the far end it stays alone where the number of rows is odd, and remains a row.
 /// A convolution with stride 2 keeps every other row, the first among them: the pole of the near end remains
 /// a row; that of the far end does where the number of rows is odd, and lies half a row beyond where it is
-/// even.
-LevelEdges edges_below(const UNetOptions& options, const LevelEdges& finer, const Shape& space) {
+/// even. With a stride of 1 nothing changes; with larger ones a pole that is no row counts as half a row
+/// beyond.
+LevelEdges edges_below(const UNetOptions& options, const LevelEdges& finer, const Shape& space,
+                       const Shape& stride) {
+  const bool pooled = options.down == "max_pool" || options.down == "avg_pool";
   LevelEdges edges;
   for (int dim = 0; dim < space.rank(); ++dim) {
     Edge low = edge_of(finer.low, dim), high = edge_of(finer.high, dim);
-    if (low == Edge::kPolePoint && options.down != "conv") low = Edge::kPoleCell;
-    if (high == Edge::kPolePoint && space[dim] % 2 == 0) high = Edge::kPoleCell;
+    if (low == Edge::kPolePoint && pooled && stride[dim] > 1) low = Edge::kPoleCell;
+    if (high == Edge::kPolePoint && (space[dim] - 1) % stride[dim] != 0) high = Edge::kPoleCell;
     edges.low.push_back(low);
     edges.high.push_back(high);
   }
   return edges;
+}
+
+/// What differs between levels.
+struct Level {
+  std::int64_t width = 0;
+  Shape kernel;
+  Shape stride;  ///< from the finer level
+  Shape space;
+  LevelEdges edges;
+};
+
+Extents entries_of(const Shape& shape) {
+  return {shape.begin(), shape.end()};
 }
 
 /// Builds the layers of one block, one after the other.
@@ -124,52 +216,64 @@ class Stage {
   }
   LayerSite inner(const std::string& name) const { return site_.inner(name, shape_); }
 
-  /// @param edges  of the finer level.
-  void down(std::int64_t width, const LevelEdges& edges) {
-    const Extents two = {2};
+  /// From the points of the finer level to those of this one, and its convolutions.
+  void down(const Level& finer, const Level& level, std::int64_t count) {
+    const Extents stride = entries_of(level.stride);
+    if (options_.down == "first_conv") {
+      convolutions(level, count, stride, finer.edges);
+      return;
+    }
     if (options_.down == "conv") {
-      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(width, two, edges)));
+      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(level, stride, finer.edges)));
     } else if (options_.down == "avg_pool") {
       add(std::make_unique<PoolingLayer>(inner("down"),
-                                         AveragePoolOptions{.kernel = two, .ceil_mode = true}));
+                                         AveragePoolOptions{.kernel = stride, .ceil_mode = true}));
     } else {
-      add(std::make_unique<PoolingLayer>(inner("down"), MaxPoolOptions{.kernel = two, .ceil_mode = true}));
+      add(std::make_unique<PoolingLayer>(inner("down"), MaxPoolOptions{.kernel = stride, .ceil_mode = true}));
     }
+    convolutions(level, count);
   }
 
   /// To the points of the finer level.
-  /// @param edges  of the coarser one.
-  void up(std::int64_t width, const Shape& space, const LevelEdges& edges) {
-    const Extents size(space.begin(), space.end());
+  void up(const Level& coarser, const Level& level) {
+    const Extents size = entries_of(level.space), stride = entries_of(coarser.stride);
     if (options_.up == "conv_transpose") {
       add(std::make_unique<TransposedConvolutionLayer>(
-          inner("up"),
-          TransposedConvolutionOptions{.features = width, .kernel = {2}, .stride = {2}, .size = size}));
+          inner("up"), TransposedConvolutionOptions{
+                           .features = level.width, .kernel = stride, .stride = stride, .size = size}));
       return;
     }
-    UpsampleOptions upsample{{2}, size, Interpolation::kNearest, {Edge::kReplicate}};
+    UpsampleOptions upsample{stride, size, Interpolation::kNearest, {Edge::kReplicate}};
     if (options_.up == "linear") {
       upsample.mode = Interpolation::kLinear;
       // Grids that go around the globe go on so; at other ends the last point stands.
       upsample.padding_mode.clear();
-      for (int dim = 0; dim < space.rank(); ++dim) {
-        const Edge edge = edge_of(edges.low, dim);
-        const bool whole_cells = shape_.space[dim] * 2 == space[dim];
+      for (int dim = 0; dim < level.space.rank(); ++dim) {
+        const Edge edge = edge_of(coarser.edges.low, dim);
+        const bool whole_cells = shape_.space[dim] * coarser.stride[dim] == level.space[dim];
         upsample.padding_mode.push_back(edge == Edge::kPeriodic && whole_cells ? edge : Edge::kReplicate);
       }
     }
     add(std::make_unique<Upsample>(inner("up"), upsample));
   }
 
-  /// Twice convolution, norm, activation.
-  void convolutions(std::int64_t width, const LevelEdges& edges) {
+  /// So many times convolution, norm, activation.
+  void convolutions(const Level& level, std::int64_t count) { convolutions(level, count, {1}, level.edges); }
+
+  LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
+
+ private:
+  /// @param stride, edges  of the first one.
+  void convolutions(const Level& level, std::int64_t count, const Extents& stride, const LevelEdges& edges) {
     // A norm applies what has no parameters in its own pass; a slope is named as the activation's.
-    const bool norm = options_.norm_groups > 0,
-               apart = !norm || options_.activation == ActivationKind::kPrelu;
-    for (const char* number : {"1", "2"}) {
-      add(std::make_unique<ConvolutionLayer>(inner(concat("conv", number)), convolution(width, {1}, edges)));
+    const std::int64_t norm_groups = groups_of(options_, level.width);
+    const bool norm = norm_groups > 0, apart = !norm || options_.activation == ActivationKind::kPrelu;
+    for (std::int64_t number = 1; number <= count; ++number) {
+      add(std::make_unique<ConvolutionLayer>(
+          inner(concat("conv", number)),
+          number == 1 ? convolution(level, stride, edges) : convolution(level, {1}, level.edges)));
       if (norm) {
-        GroupNormOptions groups{.groups = options_.norm_groups};
+        GroupNormOptions groups{.groups = norm_groups};
         if (!apart) groups.activation = options_.activation;
         add(std::make_unique<GroupNorm>(inner(concat("norm", number)), groups));
       }
@@ -178,14 +282,11 @@ class Stage {
     }
   }
 
-  LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
-
- private:
-  /// Padded so that a stride of 1 keeps the extents.
-  ConvolutionOptions convolution(std::int64_t width, const Extents& stride, const LevelEdges& edges) const {
-    ConvolutionOptions result{.features = width, .kernel = options_.kernel, .stride = stride};
+  /// Padded so that a stride of 1 keeps the extents, and others leave the extent over it, rounded up.
+  static ConvolutionOptions convolution(const Level& level, const Extents& stride, const LevelEdges& edges) {
+    ConvolutionOptions result{.features = level.width, .kernel = entries_of(level.kernel), .stride = stride};
     result.padding.clear();
-    for (const std::int64_t points : options_.kernel) result.padding.push_back(points / 2);
+    for (const std::int64_t points : result.kernel) result.padding.push_back(points / 2);
     result.padding_mode = edges.low;
     result.far_padding_mode = edges.high;
     return result;
@@ -197,50 +298,87 @@ class Stage {
   std::vector<LayerPtr> layers_;
 };
 
+/// Of one number for all axes or one for each. @param key  for errors.
+Shape along_axes(const std::string& key, const Extents& entries, int dims) {
+  if (entries.size() != 1 && static_cast<int>(entries.size()) != dims) {
+    throw ConfigError(concat("model.", key, " has ", entries.size(), " entries for ", dims,
+                             " spatial dims; give it 1 or ", dims));
+  }
+  Shape shape = Shape::filled(dims, entries.front());
+  for (std::size_t i = 0; i < entries.size() && entries.size() > 1; ++i)
+    shape[static_cast<int>(i)] = entries[i];
+  return shape;
+}
+
 /// Levels below a single point would not be smaller than it.
-void check_levels(const Model& model, const UNetOptions& options, std::size_t levels) {
-  std::int64_t points = 1;
-  for (const std::int64_t extent : model.description().space) points = std::max(points, extent);
-  std::size_t most = 1;
-  for (; points > 1; points = (points + 1) / 2) ++most;
-  if (levels <= most) return;
+[[noreturn]] void refuse_levels(const UNetOptions& options, const Shape& space, std::size_t fits,
+                                std::size_t levels) {
+  if (!options.strides.empty()) {
+    throw ConfigError(concat("model.strides[", fits, "] leaves a grid of ", space,
+                             " points as it is after the strides above it; use at most ",
+                             counted(static_cast<std::int64_t>(fits), "level")));
+  }
   throw ConfigError(concat("model.", options.widths.empty() ? "levels" : "widths", " has ", levels,
-                           " levels, but a grid of ", model.description().space,
-                           " points is a single one after it was halved ",
-                           counted(static_cast<std::int64_t>(most - 1), "time"), "; use at most ", most));
+                           " levels, but a grid of ", space, " points is a single one after it was halved ",
+                           counted(static_cast<std::int64_t>(fits - 1), "time"), "; use at most ", fits));
+}
+
+std::vector<Level> levels_of(const UNetOptions& options, const Shape& data_space) {
+  const std::vector<std::int64_t> widths = widths_of(options);
+  const int dims = data_space.rank();
+  std::vector<Level> levels;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    Level level{.width = widths[i], .kernel = {}, .stride = {}, .space = data_space, .edges = {}};
+    level.kernel = options.kernels.empty() ? along_axes("kernel", options.kernel, dims)
+                                           : along_axes(concat("kernels[", i, "]"), options.kernels[i], dims);
+    level.stride = options.strides.empty() ? Shape::filled(dims, i == 0 ? 1 : 2)
+                                           : along_axes(concat("strides[", i, "]"), options.strides[i], dims);
+    if (i == 0) {
+      level.edges = {options.padding_mode, options.padding_mode};
+    } else {
+      const Level& finer = levels.back();
+      level.edges = edges_below(options, finer.edges, finer.space, level.stride);
+      for (int dim = 0; dim < dims; ++dim)
+        level.space[dim] = (finer.space[dim] + level.stride[dim] - 1) / level.stride[dim];
+      const bool coarser =
+          std::any_of(level.stride.begin(), level.stride.end(), [](auto points) { return points > 1; });
+      if (coarser && level.space == finer.space) refuse_levels(options, data_space, i, widths.size());
+    }
+    levels.push_back(level);
+  }
+  return levels;
 }
 
 }  // namespace
 
 void append_unet(Model& model, const UNetOptions& options) {
-  const std::vector<std::int64_t> widths = widths_of(options);
-  check_levels(model, options, widths.size());
-  std::vector<LevelEdges> edges;
+  const std::vector<Level> levels = levels_of(options, model.description().space);
   std::vector<std::size_t> skips;
-  std::vector<Shape> spaces;
-  for (std::size_t level = 0; level < widths.size(); ++level) {
-    edges.push_back(level == 0 ? LevelEdges{options.padding_mode, options.padding_mode}
-                               : edges_below(options, edges.back(), spaces.back()));
-    model.append(concat("encoder.", level), "model", [&](const LayerSite& site) {
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    model.append(concat("encoder.", i), "model", [&](const LayerSite& site) {
       Stage stage(site, options);
-      if (level > 0) stage.down(widths[level], edges[level - 1]);
-      stage.convolutions(widths[level], edges[level]);
+      if (i > 0) {
+        stage.down(levels[i - 1], levels[i], of_level(options.convolutions, i));
+      } else {
+        stage.convolutions(levels[i], of_level(options.convolutions, i));
+      }
       return stage.chain();
     });
     skips.push_back(model.value());
-    spaces.push_back(model.output().space);
   }
-  for (std::size_t level = widths.size() - 1; level-- > 0;) {
-    const std::string path = concat("decoder.", level);
+  const std::vector<std::int64_t>& back =
+      options.decoder_convolutions.empty() ? options.convolutions : options.decoder_convolutions;
+  for (std::size_t i = levels.size() - 1; i-- > 0;) {
+    const std::string path = concat("decoder.", i);
     model.append(path, "model", [&](const LayerSite& site) {
       Stage stage(site, options);
-      stage.up(widths[level], spaces[level], edges[level + 1]);
+      stage.up(levels[i + 1], levels[i]);
       return stage.chain();
     });
-    model.join(skips[level], "model");
+    model.join(skips[i], "model");
     model.append(path, "model", [&](const LayerSite& site) {
       Stage stage(site, options);
-      stage.convolutions(widths[level], edges[level]);
+      stage.convolutions(levels[i], of_level(back, i));
       return stage.chain();
     });
   }

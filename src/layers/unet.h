@@ -7,13 +7,20 @@ namespace jigsaw::inline layers {
 
 /// U-Net (Ronneberger et al. 2015), of 1 to 3 spatial dims: at each level two of (convolution, group norm,
 /// activation), the next level on half the points, back by doubling them, skips by concatenation, and a 1 × 1
-/// head. Odd extents are rounded up on the way down and cropped on the way up.
+/// head. Extents that a stride does not divide are rounded up on the way down and cropped on the way up.
+/// Levels may have strides, kernels and numbers of convolutions of their own, as nnU-Net (Isensee et al.
+/// 2021) plans them for volumes whose slices are thick.
 struct UNetOptions {
   std::int64_t base_width = 0;
   std::int64_t levels = 0;
+  std::int64_t most_width = 0;  ///< 0: no end
   std::vector<std::int64_t> widths;
   Extents kernel = {3};
-  std::int64_t norm_groups = 8;
+  std::vector<Extents> kernels;  ///< of each level; empty: kernel
+  std::vector<Extents> strides;  ///< from the level above to each, of the finest 1; empty: 2
+  std::vector<std::int64_t> convolutions = {2};
+  std::vector<std::int64_t> decoder_convolutions;  ///< of all levels but the coarsest; empty: convolutions
+  std::optional<std::int64_t> norm_groups = 8;     ///< nothing: as many as channels
   std::string down = "max_pool";
   std::string up = "nearest";
   Edges padding_mode = {Edge::kZero};
@@ -22,10 +29,10 @@ struct UNetOptions {
 };
 void declare(Keys<UNetOptions>& keys);
 
-/// Parameters, per level i from the finest on: encoder.i.conv1, .norm1, .conv2, .norm2 (and encoder.i.down
-/// where it is a convolution); decoder.i.conv1, .norm1, .conv2, .norm2 for all but the coarsest (and
-/// decoder.i.up where it is a transposed convolution); head; with "prelu" .activation1.slope and
-/// .activation2.slope beside the norms. Convolutions as torch.nn.Conv, norms as torch.nn.GroupNorm.
+/// Parameters, per level i from the finest on: encoder.i.conv1, .norm1, .conv2, .norm2, … (and encoder.i.down
+/// where it is a convolution of its own); decoder.i.conv1, .norm1, .conv2, .norm2, … for all but the coarsest
+/// (and decoder.i.up where it is a transposed convolution); head; with "prelu" .activation1.slope and so on
+/// beside the norms. Convolutions as torch.nn.Conv, norms as torch.nn.GroupNorm.
 void append_unet(Model& model, const UNetOptions& options);
 
 }  // namespace jigsaw::inline layers

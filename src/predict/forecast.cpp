@@ -7,6 +7,7 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -31,6 +32,11 @@
 namespace jigsaw::inline predict {
 
 namespace {
+
+/// Of a state that --restart always asks for.
+Error state_error(bool of_disk, const std::string& message) {
+  return {of_disk ? ExitCode::kCheckpoint : ExitCode::kData, message};
+}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -67,7 +73,7 @@ class ForecastRun {
 
  private:
   void open(const TrainedModel& model);
-  void choose_leads(int first);
+  std::vector<Field> fields() const;
   bool keeps_states() const;
   std::int64_t batches() const { return (starts() + placed_.samples() - 1) / placed_.samples(); }
   std::int64_t samples_of(std::int64_t batch) const {
@@ -84,7 +90,6 @@ class ForecastRun {
   int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
   Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch,
                   bool counted);
-  bool is_written(int step) const { return leads_.means || leads_.lead_of(step); }
   ShardedTensor of_member(const ShardedTensor& prediction, std::int64_t member) const;
   bool leaves(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
   std::vector<float> values_of(const Array& states, const PackedPiece<float>& piece, std::int64_t member,
@@ -119,17 +124,11 @@ class ForecastRun {
   std::unique_ptr<BackgroundWriter> writer_;
 };
 
-/// @param first  steps that were made before.
-void ForecastRun::choose_leads(int first) {
-  leads_ = {first, first + options_.steps, options_.every, options_.means};
-  if (leads_.count() < 1) {
-    throw ConfigError(
-        concat("command line: ", options_.means ? "--mean " : "--every ", options_.every, " and --steps ",
-               options_.steps, first > 0 ? concat(" behind ", counted(first, "step")) : "",
-               " leave nothing that could be written; a lead of the file ends with step ",
-               options_.means ? first + options_.every : (first / options_.every + 1) * options_.every));
-  }
-  if (options_.means) leads_.last = leads_.step_of(leads_.count() - 1);
+std::vector<Field> ForecastRun::fields() const {
+  std::vector<Field> fields;
+  for (const int channel : channels_)
+    fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
+  return fields;
 }
 
 bool ForecastRun::keeps_states() const {
@@ -147,8 +146,12 @@ void ForecastRun::open(const TrainedModel& model) {
   if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
   int first = 0;
   starts_ = starts_of(data_, options_, first);
-  choose_leads(first);
+  if (options_.time_series && starts() > 1) {
+    throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
+                             " starts; name one by --start"));
+  }
   channels_ = channels_of(data_.channels().targets, options_);
+  leads_ = leads_of(data_, options_, starts_, fields(), first);
   means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
   data_.files().watch_prescribed();
   reader_.emplace(data_.make_reader());
@@ -159,24 +162,15 @@ void ForecastRun::open(const TrainedModel& model) {
   output_ = std::make_unique<OutputFile>(options_.output, options_.overwrite, "--output", inputs);
   restart_output_ =
       std::make_unique<OutputFile>(restart_path(options_.output), options_.overwrite, "--output", inputs);
-  ForecastContents contents{starts_,
-                            data_.options().lead_time,
-                            leads_.last,
-                            {},
-                            options_.split_levels,
-                            options_.attributes,
-                            members(),
-                            leads_.first,
-                            leads_.every,
-                            leads_.means};
+  ForecastContents contents{starts_,   data_.options().lead_time, leads_,
+                            fields(),  options_.split_levels,     options_.attributes,
+                            members(), options_.time_series};
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
-  for (const int channel : channels_)
-    contents.fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
   if (states_) states_->open(starts_, restart_output_->temporary());
   if (options_.keep_state == KeepState::kAlways && !states_->failure().empty())
-    throw DataError(states_->failure());
+    throw state_error(states_->failed_of_disk(), states_->failure());
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
@@ -251,7 +245,7 @@ bool ForecastRun::leaves(std::int64_t number, int step, const ShardedTensor& pre
 
 /// Looks at the states of a step, and gives those that are written away.
 void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch) {
-  const bool written = is_written(step);
+  const bool written = leads_.has(step);
   for (std::int64_t j = 0; j < members(); ++j) {
     const ShardedTensor own = of_member(prediction, j);
     const Array states = states_of(step, number * placed_.samples(), own, batch, written);
@@ -376,7 +370,7 @@ ForecastsMade ForecastRun::run(Log& log) {
     for (std::int64_t i = 0; i < batches() && !made.stopped; ++i) {
       made.step = run_batch(rollouts, i, bar);
       // Of a batch that was stopped before anything was written of it nothing is there.
-      const std::int64_t leads = WrittenLeads{leads_.first, made.step, leads_.every, leads_.means}.count();
+      const std::int64_t leads = leads_.count_until(made.step);
       made.outside = ended_outside_;
       made.stopped = made.outside || made.step < leads_.last;
       made.steps += samples_of(i) * (made.step - leads_.first);
@@ -407,12 +401,14 @@ void ForecastRun::close(ForecastsMade& made) {
   if (!states_ || made.states < made.starts) return;
   states_->close();
   made.state_failure = states_->failure();
+  made.failed_of_disk = states_->failed_of_disk();
   if (!made.state_failure.empty()) return;
   try {
     restart_output_->commit();
     made.kept = true;
   } catch (const Error& error) {
     made.state_failure = error.what();
+    made.failed_of_disk = is_of_disk(error);
   }
 }
 
@@ -490,10 +486,7 @@ void require_netcdf_name(const std::string& output) {
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
   const WrittenLeads& leads = run.leads();
-  if (const int left = leads.first + options.steps - leads.last; left > 0) {
-    log.warn(concat("--mean ", leads.every, " does not divide --steps ", options.steps, ": the rest of ",
-                    counted(left, "step"), " at the end is left out"));
-  }
+  for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
   const double before = now();
   const ForecastsMade made = run.run(log);
@@ -520,7 +513,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
           : concat(options.output, " is written, but not the state to go on from: ", made.state_failure);
   if (options.keep_state == KeepState::kAlways) {
     together(model.run().world(), [&] {
-      if (!lost.empty()) throw DataError(lost);
+      if (!lost.empty()) throw state_error(made.failed_of_disk, lost);
     });
   } else if (!lost.empty()) {
     log.warn(lost);

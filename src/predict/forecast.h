@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "predict/calendar_means.h"
 #include "predict/trained_model.h"
 
 namespace jigsaw::inline predict {
@@ -41,6 +42,8 @@ struct ForecastOptions {
   std::map<std::string, std::string> attributes;  ///< of the file
   int every = 1;                                  ///< WrittenLeads::every
   bool means = false;                             ///< WrittenLeads::means
+  std::optional<CalendarUnit> mean_unit = {};     ///< of means over periods of the calendar
+  bool time_series = false;                       ///< as ForecastContents has it
   /// Deviations: forecasts end where a state lies further beyond what the model was trained on.
   std::optional<double> stop_outside = {};
   KeepState keep_state = KeepState::kAuto;
@@ -57,8 +60,9 @@ struct ForecastOptions {
 /// @return  whether it was asked to stop early: the file then holds the leads that were made of the first
 /// batch of starts, or whole forecasts of the batches before the one in work, and what was made of that one.
 /// So it does where forecasts ended by ForecastOptions::stop_outside.
-/// @throws ConfigError  for dates, variables and levels that are none, an output that exists, and steps of
-/// which none would be written; CheckpointError  for forecasts of another model, or of other data, to go on
+/// @throws ConfigError  for dates, variables and levels that are none, an output that exists, steps of
+/// which none would be written, starts whose periods are of other steps, and a time series of several;
+/// CheckpointError  for forecasts of another model, or of other data, to go on
 /// from; DataError  also where KeepState::kAlways could not be done, when the forecasts are written
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log);
 

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "predict/calendar_means.h"
+#include "predict/forecast_file.h"
 #include "predict/restart_file.h"
 
 namespace jigsaw::inline predict {
@@ -56,6 +58,36 @@ std::vector<Time> begun_starts(const Dataset& data, const RestartFile& restart, 
   return asked;
 }
 
+/// The periods of all starts.
+void add_periods(Dataset& data, const std::vector<Time>& starts, const std::vector<Field>& fields,
+                 CalendarUnit unit, WrittenLeads& leads) {
+  leads.unit = name(unit);
+  const FileSet& files = data.files();
+  ForecastSteps steps{starts.front(), data.options().lead_time, leads.first, leads.last, files.calendar()};
+  if (!files.of_months()) steps.limits = limits_of_all(data.files(), fields);
+  if (!divides(steps.step, unit, steps.calendar)) {
+    throw ConfigError(concat("command line: ", leads.option(), " is shorter than a step of ",
+                             lead_text(steps.step, files.of_months()), " (data.lead_hours)"));
+  }
+  leads.periods = calendar_means(steps, unit);
+  leads.lacks_start = lacks_start(steps, unit);
+  if (leads.periods.empty()) {
+    throw ConfigError(
+        concat("command line: ", leads.option(), " and --steps ", leads.last - leads.first,
+               " leave nothing that could be written: the forecast from ", files.text_of(steps.start),
+               leads.first > 0 ? concat(" has, behind ", counted(leads.first, "step"), ",") : " has",
+               " all states of no ", leads.unit));
+  }
+  for (const Time start : starts) {
+    steps.start = start;
+    if (calendar_means(steps, unit) == leads.periods) continue;
+    throw ConfigError(concat("command line: ", leads.option(), " is for forecasts whose ", leads.unit,
+                             "s are of the same steps, and those from ", files.text_of(starts.front()),
+                             " and ", files.text_of(start),
+                             " are not; give each start an --output of its own"));
+  }
+}
+
 }  // namespace
 
 void require_dates(const std::vector<std::string>& starts) {
@@ -84,6 +116,43 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options,
     starts = begun_starts(data, *options.restart_from, std::move(starts), first);
   for (const Time start : starts) data.require_inputs(start, first + options.steps, first);
   return starts;
+}
+
+WrittenLeads leads_of(Dataset& data, const ForecastOptions& options, const std::vector<Time>& starts,
+                      const std::vector<Field>& fields, int first) {
+  WrittenLeads leads{first, first + options.steps, options.every, options.means};
+  if (options.mean_unit) add_periods(data, starts, fields, *options.mean_unit, leads);
+  if (leads.count() < 1) {
+    throw ConfigError(
+        concat("command line: ", options.means ? "--mean " : "--every ", options.every, " and --steps ",
+               options.steps, first > 0 ? concat(" behind ", counted(first, "step")) : "",
+               " leave nothing that could be written; a lead of the file ends with step ", leads.step_of(0)));
+  }
+  if (leads.means) leads.last = leads.step_of(leads.count() - 1);
+  return leads;
+}
+
+std::vector<std::string> left_out_remarks(const WrittenLeads& leads, int steps) {
+  const int before = leads.means ? leads.first_of(0) - leads.first - 1 : 0,
+            behind = leads.first + steps - leads.last;
+  if (leads.unit.empty()) {
+    if (behind == 0) return {};
+    return {concat(leads.option(), " does not divide --steps ", steps, ": the rest of ",
+                   counted(behind, "step"), " at the end is left out")};
+  }
+  std::vector<std::string> parts;
+  if (before > 0) parts.push_back(counted(before, "step") + " at the beginning");
+  if (behind > 0) parts.push_back(counted(behind, "step") + " at the end");
+  constexpr int kFew = 10;
+  std::vector<std::string> remarks;
+  if (!parts.empty())
+    remarks.push_back(
+        concat(leads.option(), " leaves out ", join(parts, " and "), ", of no whole ", leads.unit));
+  const int states = leads.periods.front().last - leads.periods.front().first + 2;
+  if (leads.lacks_start && states < kFew)
+    remarks.push_back(concat("the first ", leads.unit, " is over ", states - 1, " of its ", states,
+                             " states: that at the start is no forecast"));
+  return remarks;
 }
 
 std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options) {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "predict/forecast.h"
+#include "predict/written_leads.h"
 #include "samples/dataset.h"
 
 namespace jigsaw::inline predict {
@@ -11,6 +12,15 @@ namespace jigsaw::inline predict {
 /// @throws ConfigError  for dates that are none, and starts that the file to go on from does not have;
 /// DataError  where the files lack what a forecast is given.
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options, int& first);
+
+/// Which leads of these starts are written, behind so many steps that were made before; behind the last one
+/// no step is made of means.
+/// @param fields  that are written. @throws ConfigError  where there is none, and for means over periods of
+/// the calendar that are of other steps from one start than from another.
+WrittenLeads leads_of(Dataset& data, const ForecastOptions& options, const std::vector<Time>& starts,
+                      const std::vector<Field>& fields, int first);
+/// Which steps are in no mean, of so many that were asked for.
+std::vector<std::string> left_out_remarks(const WrittenLeads& leads, int steps);
 
 /// Numbers of the target channels that are asked for, ascending. @throws ConfigError
 std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options);

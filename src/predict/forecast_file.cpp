@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {
@@ -14,8 +15,8 @@ namespace {
 /// Starts and leads of a chunk of times at most.
 constexpr std::size_t kChunkStarts = 64, kChunkLeads = 256;
 
-/// From where to where the states of all fields hold, from their times, where the input says that by bounds
-/// and it is the same for all that it has; of months no matter what.
+}  // namespace
+
 std::optional<Period> limits_of_all(FileSet& files, const std::vector<Field>& fields) {
   std::optional<Period> limits;
   for (const Field& field : fields) {
@@ -26,8 +27,6 @@ std::optional<Period> limits_of_all(FileSet& files, const std::vector<Field>& fi
   }
   return limits;
 }
-
-}  // namespace
 
 LeadUnit lead_unit(Time lead_time, bool of_months) {
   if (of_months) return {"months", kMonth};
@@ -48,10 +47,17 @@ void add_lead_attributes(NetcdfOutput& file, int variable, const LeadUnit& unit)
 
 ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output,
                            std::int64_t overlap)
-    : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4), fields_(file_) {
+    : output_(output),
+      file_(output.temporary(), NetcdfOutput::Format::kNetcdf4),
+      fields_(file_),
+      series_(contents.time_series) {
+  require(!series_ || contents.starts.size() == 1, "a time series is of one forecast");
   months_ = files.of_months();
   times_ = times_of(contents, files.file_calendar(), limits_of_all(files, contents.fields));
-  define_times(contents, files.file_calendar());
+  if (series_)
+    define_series(files.file_calendar());
+  else
+    define_times(contents, files.file_calendar());
   if (contents.members > 1) define_members(contents.members);
   if (files.member()) define_member(*files.member());
   define_fields(files, contents, overlap);
@@ -71,63 +77,99 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Cal
   const double unit = hours ? static_cast<double>(kHour) : 1.0;
   const auto written = [&](Time time) { return static_cast<double>(time) / unit; };
   const auto middle = [&](Time time) { return written(months_ ? middle_of_month(time, calendar) : time); };
-  const WrittenLeads leads = contents.leads();
+  const WrittenLeads& leads = contents.leads;
   const Time step = contents.lead_time;
-  Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}, {}, {}, {}, {}};
+  Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}, {}, {}, {}, {}, {}};
   for (const Time start : contents.starts) {
     times.starts.push_back(middle(start));
     for (int lead = 0; lead < leads.count(); ++lead) {
-      const Time end = start + leads.step_of(lead) * step;
-      times.valid.push_back(middle(end));
-      if (!contents.means && !limits) continue;
-      const Time first = contents.means ? end - (leads.every - 1) * step : end;  // step of a mean
+      const Time first = start + leads.first_of(lead) * step, last = start + leads.step_of(lead) * step;
+      times.valid.push_back(middle(last));
+      if (!leads.means && !limits) continue;
       const Period holds = limits.value_or(Period{-step, 0});
+      Period bounds{first + holds.first, last + holds.last};
+      if (!leads.unit.empty()) {
+        const Period& span = leads.periods[static_cast<std::size_t>(lead)].span;
+        bounds = {start + span.first, start + span.last};
+      }
       // From the beginning of the first to that of the month behind the last, however many a step has.
-      times.bounds.push_back(written(months_ ? begin_of_month(first, calendar) : first + holds.first));
-      times.bounds.push_back(written(months_ ? begin_of_month(end + kMonth, calendar) : end + holds.last));
+      if (months_) bounds = {begin_of_month(first, calendar), begin_of_month(last + kMonth, calendar)};
+      times.bounds.push_back(written(bounds.first));
+      times.bounds.push_back(written(bounds.last));
+      if (series_ && leads.means) times.valid.back() = (written(bounds.first) + written(bounds.last)) / 2;
     }
   }
-  const LeadUnit of_leads = lead_unit(step, months_);
-  const auto in_unit = [&](int steps) { return static_cast<int>(steps * step / of_leads.seconds); };
-  for (int lead = 0; lead < leads.count(); ++lead) {
-    const int last = leads.step_of(lead);
-    times.leads.push_back(in_unit(last));
-    times.lead_bounds.push_back(in_unit(last - leads.every));
-    times.lead_bounds.push_back(in_unit(last));
-  }
-  if (contents.means) {
-    std::string_view name = of_leads.name;  // of several
-    if (in_unit(1) == 1) name.remove_suffix(1);
-    times.cell_methods = concat("lead_time: mean (interval: ", in_unit(1), " ", name, ")");
-  }
+  add_leads(contents, times);
   return times;
 }
 
+/// In a unit of which steps, and the ends of means, are whole numbers.
+void ForecastFile::add_leads(const ForecastContents& contents, Times& times) const {
+  const WrittenLeads& leads = contents.leads;
+  const Time step = contents.lead_time;
+  Time common = step;
+  if (!months_)
+    for (const CalendarMean& mean : leads.periods)
+      common = std::gcd(common, std::gcd(mean.span.first, mean.span.last));
+  times.of_leads = lead_unit(common, months_);
+  const auto in_unit = [&](Time time) { return static_cast<int>(time / times.of_leads.seconds); };
+  for (int lead = 0; lead < leads.count(); ++lead) {
+    const int last = leads.step_of(lead);
+    Period span{(leads.first_of(lead) - 1) * step, last * step};
+    if (!leads.unit.empty() && !months_) span = leads.periods[static_cast<std::size_t>(lead)].span;
+    times.leads.push_back(in_unit(last * step));
+    times.lead_bounds.push_back(in_unit(span.first));
+    times.lead_bounds.push_back(in_unit(span.last));
+  }
+  if (!leads.means) return;
+  std::string_view name = times.of_leads.name;  // of several
+  if (in_unit(step) == 1) name.remove_suffix(1);
+  times.cell_methods =
+      concat(series_ ? "time" : "lead_time", ": mean (interval: ", in_unit(step), " ", name, ")");
+}
+
+int ForecastFile::add_time(const char* name, const std::vector<int>& dimensions, const char* standard_name,
+                           const char* long_name, Calendar calendar) {
+  const int variable = file_.add_variable(name, NetcdfOutput::Type::kDouble, dimensions);
+  file_.add_text(variable, "units", times_.units);
+  file_.add_text(variable, "calendar",
+                 calendar == Calendar::kStandard ? "proleptic_gregorian" : jigsaw::name(calendar));
+  file_.add_text(variable, "standard_name", standard_name);
+  file_.add_text(variable, "long_name", long_name);
+  return variable;
+}
+
 void ForecastFile::define_times(const ForecastContents& contents, Calendar calendar) {
-  using Type = NetcdfOutput::Type;
   time_ = file_.add_growing_dimension("time");
   lead_ = file_.add_growing_dimension("lead_time");
   const std::size_t starts = std::clamp<std::size_t>(times_.starts.size(), 1, kChunkStarts),
                     leads = std::clamp<std::size_t>(times_.leads.size(), 1, kChunkLeads);
-  time_variable_ = file_.add_variable("time", Type::kDouble, {time_});
-  file_.add_chunks(time_variable_, {starts}, 0);
-  valid_variable_ = file_.add_variable("valid_time", Type::kDouble, {time_, lead_});
+  start_variable_ = add_time("time", {time_}, "forecast_reference_time", "start of the forecast", calendar);
+  file_.add_chunks(start_variable_, {starts}, 0);
+  file_.add_text(start_variable_, "axis", "T");
+  valid_variable_ = add_time("valid_time", {time_, lead_}, "time", "time that the forecast is of", calendar);
   file_.add_chunks(valid_variable_, {starts, leads}, 0);
-  for (const int variable : {time_variable_, valid_variable_}) {
-    file_.add_text(variable, "units", times_.units);
-    file_.add_text(variable, "calendar",
-                   calendar == Calendar::kStandard ? "proleptic_gregorian" : jigsaw::name(calendar));
-  }
-  file_.add_text(time_variable_, "standard_name", "forecast_reference_time");
-  file_.add_text(time_variable_, "long_name", "start of the forecast");
-  file_.add_text(time_variable_, "axis", "T");
-  file_.add_text(valid_variable_, "standard_name", "time");
-  file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
   auxiliary_.emplace_back("valid_time");
-  lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
+  lead_variable_ = file_.add_variable("lead_time", NetcdfOutput::Type::kInt, {lead_});
   file_.add_chunks(lead_variable_, {leads}, 0);
-  add_lead_attributes(file_, lead_variable_, lead_unit(contents.lead_time, months_));
-  if (!times_.bounds.empty()) define_bounds(contents.means, starts, leads);
+  add_lead_attributes(file_, lead_variable_, times_.of_leads);
+  if (!times_.bounds.empty()) define_bounds(contents.leads.means, starts, leads);
+}
+
+void ForecastFile::define_series(Calendar calendar) {
+  time_ = file_.add_growing_dimension("time");
+  const std::size_t leads = std::clamp<std::size_t>(times_.leads.size(), 1, kChunkLeads);
+  valid_variable_ = add_time("time", {time_}, "time", "time that the forecast is of", calendar);
+  file_.add_chunks(valid_variable_, {leads}, 0);
+  file_.add_text(valid_variable_, "axis", "T");
+  start_variable_ =
+      add_time("forecast_reference_time", {}, "forecast_reference_time", "start of the forecast", calendar);
+  auxiliary_.emplace_back("forecast_reference_time");
+  if (times_.bounds.empty()) return;
+  valid_bounds_ =
+      file_.add_variable("time_bnds", NetcdfOutput::Type::kDouble, {time_, fields_.bounds_dimension()});
+  file_.add_chunks(valid_bounds_, {leads, 2}, 0);
+  file_.add_text(valid_variable_, "bounds", "time_bnds");
 }
 
 /// From where to where means are, or states that hold for a while. @param starts, leads  of a chunk
@@ -169,7 +211,7 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
   for (std::size_t variable = 0; variable < fields_.variables(); ++variable) {
     const FieldDescription& field = fields_.description(variable);
     WrittenFields::Definition definition{fields_.name(variable),
-                                         {time_, lead_},
+                                         series_ ? std::vector{time_} : std::vector{time_, lead_},
                                          field.texts,
                                          field.numbers,
                                          auxiliary_,
@@ -198,7 +240,13 @@ void ForecastFile::write_times(std::size_t starts, std::size_t leads) {
   const auto write_first = [&](int variable, const Box& box, const auto& values) {
     file_.write(variable, box, std::span(values).first(static_cast<std::size_t>(box.extent.count())));
   };
-  write_first(time_variable_, {{0}, {count(starts)}}, times_.starts);
+  if (series_) {
+    file_.write(start_variable_, times_.starts);
+    write_first(valid_variable_, {{0}, {count(leads)}}, times_.valid);
+    if (valid_bounds_ >= 0) write_first(valid_bounds_, {{0, 0}, {count(leads), 2}}, times_.bounds);
+    return;
+  }
+  write_first(start_variable_, {{0}, {count(starts)}}, times_.starts);
   write_first(lead_variable_, {{0}, {count(leads)}}, times_.leads);
   if (lead_bounds_ >= 0) write_first(lead_bounds_, {{0, 0}, {count(leads), 2}}, times_.lead_bounds);
   for (std::size_t start = 0; start < starts; ++start) {
@@ -212,7 +260,8 @@ void ForecastFile::write_times(std::size_t starts, std::size_t leads) {
 
 void ForecastFile::write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,
                          std::span<float> values, std::int64_t member) {
-  std::vector<std::int64_t> leading = {start, lead};
+  std::vector<std::int64_t> leading = {lead};
+  if (!series_) leading.insert(leading.begin(), start);
   if (members_ >= 0) leading.push_back(member);
   fields_.write(variables_[fields_.variable_of(field)], field, leading, box, values);
 }

@@ -27,17 +27,18 @@ void add_lead_attributes(NetcdfOutput& file, int variable, const LeadUnit& unit)
 struct ForecastContents {
   std::vector<Time> starts;    ///< ascending
   Time lead_time = 6 * kHour;  ///< of a step
-  int steps = 1;               ///< the last one, counted from the start
+  WrittenLeads leads;
   std::vector<Field> fields;
   /// Each level is a variable of its own, t_850: for programs that take four dimensions at most.
   bool split_levels = false;
   std::map<std::string, std::string> attributes;  ///< of the whole file
   std::int64_t members = 1;                       ///< of the ensemble that the model makes
-  int first_step = 0, every = 1;                  ///< WrittenLeads::first and every
-  bool means = false;
-
-  WrittenLeads leads() const { return {first_step, steps, every, means}; }
+  bool time_series = false;                       ///< of one start alone: its leads are times
 };
+
+/// From where to where the states of all fields hold, from their times, where the input says that by bounds
+/// and it is the same for all that it has; of months no matter what. @param files  have the fields selected.
+std::optional<Period> limits_of_all(FileSet& files, const std::vector<Field>& fields);
 
 /// A CF-1.10 NetCDF-4 file of forecasts in physical units: each variable is float
 /// [time, lead_time, level, latitude, longitude], without the level where it has none. `time` is when a
@@ -50,7 +51,11 @@ struct ForecastContents {
 /// Where the times of the input have bounds, all of one length, as of daily means, so has `valid_time`.
 ///
 /// Means over steps have `lead_time` and `valid_time` of the last of them, with bounds from that of the step
-/// before the first (of months from the first's beginning to the last's end), and cell_methods that say so.
+/// before the first (of months from the first's beginning to the last's end; of means over periods of the
+/// calendar those of the period), and cell_methods that say so.
+///
+/// A time series has the dimension `time`, what the forecast is of (of means the middle of their bounds), in
+/// place of start and lead, and the start as a scalar coordinate, `forecast_reference_time`.
 ///
 /// Every failure is a DataError that names the file.
 class ForecastFile {
@@ -76,6 +81,7 @@ class ForecastFile {
   /// As they are written: `valid` [starts, leads], `bounds` [starts, leads, 2] or none.
   struct Times {
     std::string units;
+    LeadUnit of_leads;
     std::vector<double> starts, valid, bounds;
     std::vector<int> leads, lead_bounds;
     std::string cell_methods;  ///< of means, what they are over
@@ -83,7 +89,11 @@ class ForecastFile {
 
   Times times_of(const ForecastContents& contents, Calendar calendar,
                  const std::optional<Period>& limits) const;
+  void add_leads(const ForecastContents& contents, Times& times) const;
+  int add_time(const char* name, const std::vector<int>& dimensions, const char* standard_name,
+               const char* long_name, Calendar calendar);
   void define_times(const ForecastContents& contents, Calendar calendar);
+  void define_series(Calendar calendar);
   void define_bounds(bool means, std::size_t starts, std::size_t leads);
   void define_members(std::int64_t members);
   void define_member(const CoordinateDescription& member);
@@ -96,8 +106,9 @@ class ForecastFile {
   WrittenFields fields_;
   std::vector<int> variables_;  // of the file, as those of the fields
   Times times_;
-  int time_ = -1, lead_ = -1, members_ = -1;
-  int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, members_variable_ = -1,
+  bool series_;
+  int time_ = -1, lead_ = -1, members_ = -1;  // of a series there are no leads
+  int start_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1, members_variable_ = -1,
       member_variable_ = -1, lead_bounds_ = -1, valid_bounds_ = -1;
   std::vector<std::string> auxiliary_;  // coordinates that all variables name
   bool months_ = false;                 ///< whether times are months

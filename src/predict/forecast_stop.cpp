@@ -18,7 +18,7 @@ std::string of_the_last(const ForecastsMade& made, const std::vector<std::string
 std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads,
                             const std::vector<std::string>& starts, const std::string& output) {
   std::string options = concat("--continue ", shell_word(output), " --steps ", leads.last - made.step);
-  if (leads.means || leads.every > 1) options += concat(leads.means ? " --mean " : " --every ", leads.every);
+  if (const std::string option = leads.option(); !option.empty()) options += " " + option;
   if (made.whole == 0) return options;  // all states are of one step
   options += " --start";
   for (std::int64_t i = made.whole; i < made.states; ++i)
@@ -58,7 +58,7 @@ std::string stop_sentence(const ForecastsMade& made, const WrittenLeads& leads,
     sentence += concat("; those from ", starts[static_cast<std::size_t>(made.starts)], " on are not in it");
   if (made.step == leads.last) return sentence;
   const bool goes_on = made.kept && made.states > made.whole;
-  if (goes_on && WrittenLeads{made.step, leads.last, leads.every, leads.means}.count() > 0) {
+  if (goes_on && leads.count() > leads.count_until(made.step)) {
     sentence += concat("; the rest of those from ", starts[static_cast<std::size_t>(made.whole)],
                        made.states > made.whole + 1
                            ? concat(" to ", starts[static_cast<std::size_t>(made.states - 1)])

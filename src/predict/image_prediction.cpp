@@ -14,10 +14,11 @@
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "files/image_output.h"
+#include "images/case_names.h"
 #include "predict/background_writer.h"
-#include "predict/image_run.h"
 #include "predict/output_file.h"
 #include "predict/output_images.h"
+#include "predict/output_names.h"
 #include "predict/own_points.h"
 #include "predict/rate.h"
 
@@ -28,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Where the output of each input file goes.
-std::vector<std::string> output_paths(const std::vector<std::string>& inputs, const std::string& output) {
+std::vector<std::string> output_paths(const std::vector<InputFile>& inputs, const std::string& output) {
   std::error_code error;
   const bool folder = fs::is_directory(output, error) || output.ends_with('/');
   if (inputs.size() == 1 && !folder) {
@@ -41,28 +42,31 @@ std::vector<std::string> output_paths(const std::vector<std::string>& inputs, co
                              " inputs; name a folder"));
   }
   std::vector<std::string> paths;
-  for (const std::string& input : inputs) {
-    const fs::path name = fs::path(input).filename();
-    paths.push_back(
-        (fs::path(output) / (image_format(input) ? name.string() : name.string() + ".h5")).string());
+  for (const InputFile& input : inputs) {
+    const std::string name = fs::path(input.path).filename().string();
+    const std::string ending =
+        concat(name.substr(name_of_file(name).size()), image_format(name) ? "" : ".h5");
+    paths.push_back((fs::path(output) / (input.output + ending)).string());
     if (std::count(paths.begin(), paths.end(), paths.back()) > 1)
-      throw ConfigError(concat("command line: --output ", output, ": two inputs are called ", name.string()));
+      throw ConfigError(
+          concat("command line: --output ", output, ": two outputs would be called ", input.output + ending));
   }
   fs::create_directories(output, error);
-  if (error) throw DataError(concat(output, " cannot be made: ", error.message()));
+  if (error) refuse_output<DataError>(error, concat(output, " cannot be made: ", error.message()));
   return paths;
 }
 
 class ImageWriter {
  public:
-  ImageWriter(TrainedModel& model, const ImageOptions& options)
-      : run_(model.run()),
+  ImageWriter(TrainedModels& models, const ImageOptions& options)
+      : models_(models),
+        run_(models.front().run()),
         world_(run_.world()),
         rank_(run_.placed().rank()),
         data_(dynamic_cast<const ImageData&>(run_.data())),
         options_(options),
         results_(image_results(data_, options.classes)) {
-    open(model);
+    open();
   }
 
   std::int64_t images() const { return images_written_; }
@@ -73,10 +77,11 @@ class ImageWriter {
   std::vector<std::string> run();
 
  private:
-  void open(const TrainedModel& model);
-  std::string create_outputs(const TrainedModel& model, const std::vector<std::string>& inputs);
+  void open();
+  std::string create_outputs(const std::vector<InputFile>& inputs);
   std::vector<double> numbers_of(const ImageRun::Rows& rows);
   std::vector<double> own_numbers_of(const ImageRun::Rows& rows);
+  std::vector<double> written(std::vector<double> labels) const;
   void keep_missing(std::int64_t image, const Box& box, std::vector<double>& numbers) const;
   Box box_of(const ImageRun::Rows& rows, int rank) const;
   std::shared_ptr<ImagePart> bring(int rank, const ImageRun::Rows& rows, const ImagePart& own);
@@ -88,7 +93,8 @@ class ImageWriter {
   int file_of(std::int64_t image) const { return file_of_.at(static_cast<std::size_t>(image)); }
   const std::string& input() const { return data_.channels().inputs[0].field.variable; }
 
-  OpenedRun& run_;
+  TrainedModels& models_;
+  OpenedRun& run_;  ///< of the first model
   Communicator& world_;
   const Rank& rank_;
   const ImageData& data_;
@@ -110,17 +116,14 @@ class ImageWriter {
 };
 
 /// Collective.
-void ImageWriter::open(const TrainedModel& model) {
-  std::vector<std::string> inputs;
+void ImageWriter::open() {
   regions_ = data_.whole_images();
-  for (const ImageRegion& region : regions_) {
-    const ImageSource source = data_.files().source(input(), region.image);
-    file_of_.push_back(source.file);
-    if (!files_.empty() && files_.back() == source.file) continue;
-    files_.push_back(source.file);
-    inputs.push_back(source.path);
+  const std::vector<InputFile> inputs = input_files(data_);
+  for (const InputFile& input : inputs) {
+    files_.push_back(input.number);
+    file_of_.insert(file_of_.end(), static_cast<std::size_t>(input.images), input.number);
   }
-  const std::string skipped = from_first(world_, [&] { return create_outputs(model, inputs); });
+  const std::string skipped = from_first(world_, [&] { return create_outputs(inputs); });
   skipped_ = std::ranges::count(skipped, '1');
   std::erase_if(regions_, [&](const ImageRegion& region) {
     return skipped[static_cast<std::size_t>(std::ranges::find(files_, file_of(region.image)) -
@@ -129,7 +132,7 @@ void ImageWriter::open(const TrainedModel& model) {
 }
 
 /// On the rank that writes. @return  '1' for each input whose output is there and stays, else '0'.
-std::string ImageWriter::create_outputs(const TrainedModel& model, const std::vector<std::string>& inputs) {
+std::string ImageWriter::create_outputs(const std::vector<InputFile>& inputs) {
   std::string skipped;
   // Of many the folder is looked through once.
   const std::vector<std::string> paths = output_paths(inputs, options_.output);
@@ -146,7 +149,7 @@ std::string ImageWriter::create_outputs(const TrainedModel& model, const std::ve
                                                            data_.paths(), paths.size() == 1));
   }
   attributes_ = options_.attributes;
-  attributes_["source"] = concat("jigsaw-train, ", model.description());
+  attributes_["source"] = concat("jigsaw-train, ", description_of(models_));
   writer_ = std::make_unique<BackgroundWriter>();
   return skipped;
 }
@@ -156,19 +159,28 @@ std::vector<double> ImageWriter::numbers_of(const ImageRun::Rows& rows) {
   const std::int64_t classes = data_.options().classes;
   if (own_) return own_numbers_of(rows);
   if (classes == 0) return images_->numbers(rows);
-  return options_.classes == ClassOutput::kLabels ? ImageRun::labels(rows.values, classes)
-                                                  : ImageRun::probabilities(rows, classes);
+  return options_.classes == ClassOutput::kLabels ? written(images_->labels(rows))
+                                                  : images_->probabilities(rows);
+}
+
+/// Classes as the numbers that label files have for them.
+std::vector<double> ImageWriter::written(std::vector<double> labels) const {
+  for (double& label : labels)
+    label = static_cast<double>(data_.labels().value_of(static_cast<std::int64_t>(label)));
+  return labels;
 }
 
 /// The same at the points of the file: of classes probabilities are brought there, and the likeliest is found
 /// there.
 std::vector<double> ImageWriter::own_numbers_of(const ImageRun::Rows& rows) {
-  const std::int64_t classes = data_.options().classes,
+  const std::int64_t classes = data_.options().label_outputs(),
                      numbers = classes > 0 ? classes : std::ssize(data_.channels().targets);
-  const std::vector<double> common =
-      classes > 0 ? ImageRun::probabilities(rows, classes) : images_->numbers(rows);
+  const std::vector<double> common = classes > 0 ? images_->probabilities(rows) : images_->numbers(rows);
   std::vector<double> own = own_->take(rows.box, common, numbers, world_.size(), world_.rank());
-  if (classes > 0) return options_.classes == ClassOutput::kLabels ? ImageRun::labels(own, classes) : own;
+  if (classes > 0)
+    return options_.classes == ClassOutput::kLabels
+               ? written(chosen_labels(data_, own, LabelNumbers::kProbabilities))
+               : own;
   if (data_.options().task == Task::kDenoise)
     keep_missing(images_->regions()[rows.region].image, box_of(rows, world_.rank()), own);
   return own;
@@ -291,7 +303,7 @@ void ImageWriter::leave_out(int unread) {
 std::vector<std::string> ImageWriter::run() {
   std::vector<std::string> unread;
   while (!regions_.empty()) {
-    images_.emplace(run_, regions_, options_.overlap, false,
+    images_.emplace(models_, regions_, options_.windows, false,
                     data_.options().spacing.empty() ? 0 : OwnPoints::kHalo);
     try {
       images_->run([this](ImageRun::Rows& rows) { put(rows); });
@@ -311,8 +323,8 @@ std::vector<std::string> ImageWriter::run() {
 
 }  // namespace
 
-void write_image_predictions(TrainedModel& model, const ImageOptions& options, Log& log) {
-  ImageWriter writer(model, options);
+void write_image_predictions(TrainedModels& models, const ImageOptions& options, Log& log) {
+  ImageWriter writer(models, options);
   const auto before = std::chrono::steady_clock::now();
   std::vector<std::string> unread = options.unread;
   for (const std::string& why : writer.run()) unread.push_back(why);
@@ -323,7 +335,7 @@ void write_image_predictions(TrainedModel& model, const ImageOptions& options, L
   if (writer.skipped() > 0)
     log.info(concat("left alone ", counted(writer.skipped(), "input"), " whose outputs are there"));
   const bool others = writer.images() > 0 || writer.skipped() > 0;
-  together(model.run().world(), [&] {
+  together(models.front().run().world(), [&] {
     if (unread.empty()) return;
     throw DataError(
         concat(join(unread, "; "),

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "predict/trained_model.h"
+#include "predict/image_run.h"
 
 namespace jigsaw::inline predict {
 
@@ -17,14 +17,14 @@ enum class ClassOutput : std::uint8_t {
 struct ImageOptions {
   std::string output;  ///< a file, or the folder of a file for each input
   bool overwrite = false;
-  double overlap = 0.25;  ///< of neighbouring windows, as a part of their extent
+  WindowOptions windows;
   ClassOutput classes = ClassOutput::kLabels;
   std::map<std::string, std::string> attributes;  ///< of the files
   bool skip_existing = false;                     ///< inputs whose outputs are there are left alone
   std::vector<std::string> unread;  ///< what is to be said of inputs that were left out of the files before
 };
 
-/// Runs the model over all images of the files and writes what it says of them, blended by WindowBlend:
+/// Runs models over all images of the files and writes what they say of them, averaged by ImageRun:
 /// targets in physical units as float, labels as whole numbers, or probabilities, under the names of the
 /// targets, in the order of the input's dims, with its spacing and place: where images have a common
 /// spacing, brought back from that by OwnPoints. Each input file has an output of its own.
@@ -36,6 +36,6 @@ struct ImageOptions {
 ///
 /// @throws ConfigError  for an output that exists, or is a file where several are needed;
 /// DataError  also for what was left out before
-void write_image_predictions(TrainedModel& model, const ImageOptions& options, Log& log);
+void write_image_predictions(TrainedModels& models, const ImageOptions& options, Log& log);
 
 }  // namespace jigsaw::inline predict

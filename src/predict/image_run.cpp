@@ -6,7 +6,10 @@
 #include <span>
 #include <utility>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "comm/agreement.h"
+#include "fields/units.h"
 #include "samples/prefetch.h"
 
 namespace jigsaw::inline predict {
@@ -20,6 +23,15 @@ std::vector<ImageWindow> windows_of_data(const ImageData& data, const std::vecto
   return windows_over(regions, extents, data.grid().shape(), overlap);
 }
 
+const ImageData& images_of_model(TrainedModel& model) {
+  return dynamic_cast<const ImageData&>(model.run().data());
+}
+
+/// Whether the model says what is to be added to its input.
+bool is_increment(const ImageData& data) {
+  return data.options().task == Task::kDenoise && data.options().predict == Predict::kIncrement;
+}
+
 /// The columns of a region at given rows.
 Box at_rows(Box columns, const Box& rows) {
   columns.begin[0] = rows.begin[0];
@@ -29,13 +41,14 @@ Box at_rows(Box columns, const Box& rows) {
 
 }  // namespace
 
-ImageRun::ImageRun(OpenedRun& run, std::vector<ImageRegion> regions, double overlap, bool noisy,
-                   std::int64_t halo)
-    : run_(run),
-      data_(dynamic_cast<const ImageData&>(run.data())),
+ImageRun::ImageRun(TrainedModels& models, std::vector<ImageRegion> regions, const WindowOptions& windows,
+                   bool noisy, std::int64_t halo)
+    : models_(models),
+      run_(models.front().run()),
+      data_(images_of_model(models.front())),
       regions_(std::move(regions)),
-      windows_(windows_of_data(data_, regions_, overlap)),
-      reader_(data_, noisy),
+      windows_(with_mirrored(windows_of_data(data_, regions_, windows.overlap), windows.mirror)),
+      noisy_(noisy),
       halo_(halo) {}
 
 std::int64_t ImageRun::windows_of(std::int64_t batch) const {
@@ -43,32 +56,71 @@ std::int64_t ImageRun::windows_of(std::int64_t batch) const {
   return std::min(samples, windows() - batch * samples);
 }
 
-Batch ImageRun::read(std::int64_t batch) const {
-  const PlacedModel& placed = run_.placed();
+/// @param number  batch · models + model.
+Batch ImageRun::read(std::int64_t number) const {
+  const std::int64_t models = std::ssize(models_), batch = number / models;
+  TrainedModel& model = models_[static_cast<std::size_t>(number % models)];
+  const PlacedModel& placed = model.run().placed();
   const std::int64_t count = windows_of(batch);
   const auto first = static_cast<std::size_t>(batch * placed.samples());
   Batch result;
-  result.input = reader_.read(std::span(windows_).subspan(first, static_cast<std::size_t>(count)),
-                              placed.input_box(count), placed.types().master, placed.rank().context.host());
+  result.input = WindowReader(images_of_model(model), noisy_)
+                     .read(std::span(windows_).subspan(first, static_cast<std::size_t>(count)),
+                           placed.input_box(count), placed.types().master, placed.rank().context.host());
   return result;
 }
 
+/// The mean of logits, or of numbers in physical units: each model's in the normalised ones of the first.
+ModelSum ImageRun::model_sum() const {
+  ModelSum sum;
+  const auto models = static_cast<double>(models_.size());
+  if (models_.size() == 1) return sum;
+  if (data_.options().classes > 0) {
+    const auto numbers = models_.size() * static_cast<std::size_t>(run_.objective().output_channels());
+    return {std::vector<double>(numbers, 1 / models), std::vector<double>(numbers, 0.0)};
+  }
+  for (TrainedModel& model : models_) {
+    for (const Channel& target : data_.channels().targets) {
+      const FieldStatistics &own = images_of_model(model).statistics().of(target.field),
+                            &first = data_.statistics().of(target.field);
+      if (!same_unit(own.units, first.units)) {
+        throw CheckpointError(concat(target.name, " is in \"", first.units, "\" by ", models_.front().path(),
+                                     " and in \"", own.units, "\" by ", model.path(),
+                                     "; predictions that are averaged must be in one unit"));
+      }
+      const bool increment = is_increment(data_);
+      const double scale = increment ? first.increment_deviation : first.deviation;
+      sum.factor.push_back((increment ? own.increment_deviation : own.deviation) / scale / models);
+      sum.offset.push_back(increment ? 0 : (own.mean - first.mean) / scale / models);
+    }
+  }
+  return sum;
+}
+
 void ImageRun::run(const WindowBlend::Use& use) {
-  PlacedModel& placed = run_.placed();
-  const Rank& rank = placed.rank();
-  WindowBlend blend(rank, regions_, windows_, data_.grid().shape(), run_.objective().output_channels(), halo_,
-                    use);
-  const std::int64_t batches = (windows() + placed.samples() - 1) / placed.samples();
-  Prefetch prefetch([this](std::int64_t batch) { return read(batch); }, 0, batches);
+  PlacedModel& first = run_.placed();
+  ModelSum sum;
+  together(run_.world(), [&] { sum = model_sum(); });
+  WindowBlend blend(first.rank(), regions_, windows_, data_.grid().shape(),
+                    run_.objective().output_channels(), halo_, use, sum);
+  const std::int64_t batches = (windows() + first.samples() - 1) / first.samples(),
+                     models = std::ssize(models_);
+  Prefetch prefetch([this](std::int64_t number) { return read(number); }, 0, batches * models);
   for (std::int64_t i = 0; i < batches; ++i) {
-    Batch batch;
-    const auto first = windows_.begin() + i * placed.samples();
-    for (auto window = first; window != first + windows_of(i); ++window) unread_.push_back(window->image);
-    together(run_.world(), [&] { batch = upload(rank.context, prefetch.next()); });
-    unread_.clear();
-    Tape tape(rank, placed.plans(), Tape::Mode::kForward, placed.types().compute);
-    placed.forecaster().run(tape, batch, windows_of(i),
-                            [&](int, const Variable& prediction) { blend.add(prediction.value()); });
+    std::vector<ShardedTensor> predictions;
+    const auto begin = windows_.begin() + i * first.samples();
+    for (TrainedModel& model : models_) {
+      PlacedModel& placed = model.run().placed();
+      Batch batch;
+      for (auto window = begin; window != begin + windows_of(i); ++window) unread_.push_back(window->image);
+      together(run_.world(), [&] { batch = upload(placed.rank().context, prefetch.next()); });
+      unread_.clear();
+      Tape tape(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute);
+      placed.forecaster().run(tape, batch, windows_of(i), [&](int, const Variable& prediction) {
+        predictions.push_back(prediction.value());
+      });
+    }
+    blend.add(predictions);
   }
   blend.finish();
 }
@@ -84,15 +136,14 @@ Box ImageRun::own_box_of(const Rows& rows, int rank) const {
 std::vector<double> ImageRun::numbers(const Rows& rows) const {
   if (rows.box.empty()) return {};
   const std::vector<Channel>& targets = data_.channels().targets;
-  const bool increment =
-      data_.options().task == Task::kDenoise && data_.options().predict == Predict::kIncrement;
+  const bool increment = is_increment(data_);
   const std::size_t fields = targets.size();
   std::vector<double> result = rows.values;
   for (std::size_t c = 0; c < fields; ++c) {
     const FieldStatistics& statistics = data_.statistics().of(targets[c].field);
     const bool denoises = data_.options().task == Task::kDenoise;
     const std::vector<double> input =
-        denoises ? reader_.field(targets[c].field, regions_[rows.region].image, rows.box)
+        denoises ? WindowReader(data_, noisy_).field(targets[c].field, regions_[rows.region].image, rows.box)
                  : std::vector<double>{};
     const double scale = increment ? statistics.increment_deviation : statistics.deviation;
     for (std::size_t i = c, point = 0; i < result.size(); i += fields, ++point) {
@@ -103,8 +154,13 @@ std::vector<double> ImageRun::numbers(const Rows& rows) const {
   return result;
 }
 
-std::vector<double> ImageRun::probabilities(const Rows& rows, std::int64_t classes) {
+std::vector<double> ImageRun::probabilities(const Rows& rows) const {
+  const std::int64_t classes = data_.options().label_outputs();
   std::vector<double> result = rows.values;
+  if (!data_.options().regions.empty()) {
+    for (double& value : result) value = 1 / (1 + std::exp(-value));
+    return result;
+  }
   for (auto point = result.begin(); point != result.end(); point += classes) {
     const double most = *std::max_element(point, point + classes);
     double sum = 0;
@@ -114,10 +170,17 @@ std::vector<double> ImageRun::probabilities(const Rows& rows, std::int64_t class
   return result;
 }
 
-std::vector<double> ImageRun::labels(std::span<const double> values, std::int64_t classes) {
+std::vector<double> chosen_labels(const ImageData& data, std::span<const double> numbers, LabelNumbers are) {
+  const std::int64_t classes = data.options().label_outputs();
+  const bool regions = !data.options().regions.empty();
+  const double even = are == LabelNumbers::kLogits ? 0 : 0.5;  // of a region that is as likely as not
   std::vector<double> result;
-  for (auto point = values.begin(); point != values.end(); point += classes)
-    result.push_back(static_cast<double>(std::max_element(point, point + classes) - point));
+  for (auto point = numbers.begin(); point != numbers.end(); point += classes) {
+    const std::int64_t label =
+        regions ? data.labels().class_in([&](std::int64_t region) { return point[region] > even; })
+                : std::max_element(point, point + classes) - point;
+    result.push_back(static_cast<double>(label));
+  }
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
+#include "base/disk.h"
 #include "base/error.h"
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
@@ -36,8 +37,10 @@ void KeptStates::guarded(const std::function<void()>& work) {
   if (!failure_.empty()) return;
   try {
     work();
-  } catch (const DataError& error) {
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData && !is_of_disk(error)) throw;
     failure_ = error.what();
+    of_disk_ = is_of_disk(error);
     file_.reset();
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);

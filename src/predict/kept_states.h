@@ -30,6 +30,7 @@ class KeptStates {
   void close();
   /// Why there is no file, or "". On the rank that writes, once the writer is done.
   const std::string& failure() const { return failure_; }
+  bool failed_of_disk() const { return of_disk_; }  ///< is_of_disk() of it
 
  private:
   void guarded(const std::function<void()>& work);
@@ -40,6 +41,7 @@ class KeptStates {
   std::vector<int> steps_;
   std::vector<double> digests_;
   std::string path_, failure_;
+  bool of_disk_ = false;
   std::unique_ptr<RestartWriter> file_;
 };
 

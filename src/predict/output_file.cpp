@@ -62,12 +62,16 @@ OutputFile::OutputFile(std::string path, bool overwrite, const std::string& opti
   try {
     const File made = fresh_file(temporary_);
   } catch (const FileError& error) {
-    refuse(concat("cannot be written: ", error.what()));
+    refuse_output<ConfigError>(error, refusal(concat("cannot be written: ", error.what())));
   }
 }
 
+std::string OutputFile::refusal(const std::string& why) const {
+  return concat("command line: ", option_, " ", path_, " ", why);
+}
+
 void OutputFile::refuse(const std::string& why) const {
-  throw ConfigError(concat("command line: ", option_, " ", path_, " ", why));
+  throw ConfigError(refusal(why));
 }
 
 OutputFile::~OutputFile() {
@@ -99,7 +103,7 @@ std::int64_t OutputFile::commit(const std::function<void()>& before) {
     sync_name();
     return bytes;
   } catch (const FileError& error) {
-    throw DataError(error.what());
+    refuse_output<DataError>(error, error.what());
   }
 }
 
@@ -114,7 +118,7 @@ void commit_together(std::vector<OutputFile*> files) {
     std::error_code ignored;
     for (std::size_t i = 0; i < renamed; ++i) fs::remove(files[i]->path(), ignored);
     if (dynamic_cast<const FileError*>(&error) == nullptr) throw;
-    throw DataError(error.what());
+    refuse_output<DataError>(error, error.what());
   }
 }
 

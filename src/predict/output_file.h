@@ -36,6 +36,7 @@ class OutputFile {
   std::int64_t sync() const;
   void rename() const;
   void sync_name() const;
+  std::string refusal(const std::string& why) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   std::string path_, temporary_, option_;

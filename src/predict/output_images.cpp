@@ -22,14 +22,14 @@ std::int64_t samples_of(const ImageSource& source, std::int64_t otherwise) {
 
 std::vector<ImageResult> image_results(const ImageData& data, ClassOutput classes) {
   std::vector<ImageResult> results;
-  if (const std::int64_t count = data.options().classes; count > 0) {
+  if (const std::int64_t count = data.options().label_outputs(); count > 0) {
     ImageResult result{
         data.channels().targets[0].field.variable, 0, 1, false, "class", OutputImage::Type::kFloat, ""};
     if (classes == ClassOutput::kProbabilities) {
       result.count = count;
       result.has_channels = true;
     } else {
-      result.type = count <= 256 ? OutputImage::Type::kByte : OutputImage::Type::kShort;
+      result.type = data.labels().largest() < 256 ? OutputImage::Type::kByte : OutputImage::Type::kShort;
     }
     return {result};
   }

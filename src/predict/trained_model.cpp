@@ -19,12 +19,13 @@ namespace {
 /// Whether two models with these keys are two functions. Which files, periods and points are read does not
 /// make them so, nor what only training does.
 bool decides_function(const std::string& key) {
-  static constexpr std::array kData = {"variables",         "diagnostic",     "static",     "forcings",
-                                       "forcing_variables", "masks",          "task",       "targets",
-                                       "classes",           "fill",           "transforms", "clamp",
-                                       "vector_components", "predict",        "lead_hours", "noise_sigma",
-                                       "input_hours",       "boundary_width", "spacing",    "intensity",
-                                       "input_steps",       "lead_steps",     "percentiles"};
+  static constexpr std::array kData = {"variables",         "diagnostic",  "static",      "forcings",
+                                       "forcing_variables", "masks",       "task",        "targets",
+                                       "classes",           "labels",      "regions",     "fill",
+                                       "transforms",        "clamp",       "predict",     "vector_components",
+                                       "lead_hours",        "noise_sigma", "spacing",     "input_hours",
+                                       "boundary_width",    "intensity",   "percentiles", "input_steps",
+                                       "lead_steps"};
   for (const char* own : {".files", ".data_set", ".times"})
     if (key.starts_with("data.") && key.find(own) != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;
@@ -213,6 +214,31 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
   }
   log.info(concat("loaded ", description_, " (", human_bytes(bytes), " on rank 0) on the mesh ",
                   placed.description().dump()));
+}
+
+TrainedModels open_models(const Configuration& configuration, const std::filesystem::path& folder,
+                          const std::vector<std::string>& checkpoints, Weights weights, const DataUse& use,
+                          Communicator& world, Log& log) {
+  TrainedModels models;
+  for (const std::string& checkpoint : checkpoints) {
+    models.emplace_back(configuration, folder, checkpoint, weights, use, world, log);
+    together(world, [&] {
+      const std::string& path = models.back().path();
+      const auto place = [](const TrainedModel& model) {
+        return std::filesystem::weakly_canonical(model.path());
+      };
+      if (std::ranges::count(models, place(models.back()), place) > 1)
+        throw ConfigError(
+            concat("command line: --checkpoint names ", path, " twice; predictions of each count once"));
+    });
+  }
+  return models;
+}
+
+std::string description_of(const TrainedModels& models) {
+  std::vector<std::string> descriptions;
+  for (const TrainedModel& model : models) descriptions.push_back(model.description());
+  return join(descriptions, "; ");
 }
 
 }  // namespace jigsaw::inline predict

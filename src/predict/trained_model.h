@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
@@ -49,5 +50,17 @@ class TrainedModel {
   std::int64_t step_ = 0;
   std::unique_ptr<OpenedRun> run_;
 };
+
+/// Models of one configuration whose predictions are averaged, such as those of the folds of a
+/// cross-validation.
+using TrainedModels = std::vector<TrainedModel>;
+
+/// One for each checkpoint, as TrainedModel opens it. Collective.
+/// @throws ConfigError  where two are one and the same
+TrainedModels open_models(const Configuration& configuration, const std::filesystem::path& folder,
+                          const std::vector<std::string>& checkpoints, Weights weights, const DataUse& use,
+                          Communicator& world, Log& log);
+/// Those of all, joined.
+std::string description_of(const TrainedModels& models);
 
 }  // namespace jigsaw::inline predict

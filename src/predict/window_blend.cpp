@@ -6,7 +6,6 @@
 #include "array/transfer.h"
 #include "base/error.h"
 #include "kernels/blending.h"
-#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline predict {
@@ -37,6 +36,10 @@ void for_each_common(const Box& box, const Box& a, const Box& b, const F& f) {
   }
 }
 
+bool is_mirrored(const ImageWindow& window, int dim) {
+  return (window.mirrored >> dim & 1) != 0;
+}
+
 }  // namespace
 
 Box columns_of(const Box& region, int ranks, int rank, std::int64_t halo) {
@@ -49,7 +52,8 @@ Box columns_of(const Box& region, int ranks, int rank, std::int64_t halo) {
 }
 
 WindowBlend::WindowBlend(const Rank& rank, std::vector<ImageRegion> regions, std::vector<ImageWindow> windows,
-                         const Shape& extent, std::int64_t channels, std::int64_t halo, Use use)
+                         const Shape& extent, std::int64_t channels, std::int64_t halo, Use use,
+                         const ModelSum& sum)
     : rank_(rank),
       regions_(std::move(regions)),
       windows_(std::move(windows)),
@@ -59,6 +63,11 @@ WindowBlend::WindowBlend(const Rank& rank, std::vector<ImageRegion> regions, std
       use_(std::move(use)),
       importance_(gaussian_importance(extent)),
       importance_array_(constant(rank.context, extent, DType::kFloat64, importance_)) {
+  if (!sum.factor.empty()) {
+    const Shape shape{std::ssize(sum.factor)};
+    sum_ = {constant(rank.context, shape, DType::kFloat64, sum.factor),
+            constant(rank.context, shape, DType::kFloat64, sum.offset)};
+  }
   if (!regions_.empty()) {
     held_ = held_by(0, rank_.mesh.world().rank());
     held_.extent[0] = 0;
@@ -82,7 +91,8 @@ std::vector<WindowBlend::Part> WindowBlend::parts(const Layout& layout, int from
     const ImageWindow& window = windows_[number];
     Box box;
     for (int d = 1; d < last; ++d) {
-      append_dim(box, window.box.begin[d - 1] + piece.begin[d], piece.extent[d]);
+      const std::int64_t begin = is_mirrored(window, d - 1) ? extent_[d - 1] - piece.end(d) : piece.begin[d];
+      append_dim(box, window.box.begin[d - 1] + begin, piece.extent[d]);
     }
     const Box points = intersect(box, held_by(window.region, to));
     if (points.empty()) continue;
@@ -92,45 +102,57 @@ std::vector<WindowBlend::Part> WindowBlend::parts(const Layout& layout, int from
   return result;
 }
 
-/// This rank's predictions for every rank, one after the other.
-Array WindowBlend::pack(const ShardedTensor& prediction, std::vector<Message>& sends) const {
+/// This rank's predictions, those of all models as one, for every rank, one after the other.
+Array WindowBlend::pack(std::span<const ShardedTensor> predictions, std::vector<Message>& sends) const {
   const Communicator& world = rank_.mesh.world();
-  const Box piece = rank_.box(prediction.layout);
+  const Layout& layout = predictions[0].layout;
+  const Box piece = rank_.box(layout);
   const int last = piece.begin.rank() - 1;
   BoxTable table;
   std::int64_t count = 0;
   for (int to = 0; to < world.size(); ++to) {
     const std::int64_t before = count;
-    for (const Part& part : parts(prediction.layout, world.rank(), to)) {
+    for (const Part& part : parts(layout, world.rank(), to)) {
+      const ImageWindow& window = windows_[part.window];
       Box from = Box::whole(piece.extent);
       from.begin[0] = static_cast<std::int64_t>(part.window - next_) - piece.begin[0];
       from.extent[0] = 1;
       for (int d = 1; d < last; ++d) {
-        from.begin[d] = part.points.begin[d - 1] - windows_[part.window].box.begin[d - 1] - piece.begin[d];
+        const std::int64_t before_it = part.points.begin[d - 1] - window.box.begin[d - 1],
+                           behind_it = window.box.end(d - 1) - part.points.end(d - 1);
+        from.begin[d] = (is_mirrored(window, d - 1) ? behind_it : before_it) - piece.begin[d];
         from.extent[d] = part.points.extent[d - 1];
       }
-      table.copy(0, {0, piece.extent, from}, {count, from.extent, Box::whole(from.extent)});
+      for (int model = 0; model < static_cast<int>(predictions.size()); ++model) {
+        table.copy(model, {0, piece.extent, from}, {count, from.extent, Box::whole(from.extent)},
+                   sum_.factor.defined() ? model * channels_ + part.first_channel : BoxTable::kAsItIs);
+      }
       count += part.count();
     }
     if (count > before) sends.push_back({to, before, count - before});
   }
-  const DType dtype = prediction.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const DType dtype = predictions[0].dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   Array packed(rank_.context, {count}, dtype, Purpose::kWorkspace);
   if (count == 0) return packed;
-  const Array values = cast(rank_.context, prediction.piece, dtype, Purpose::kWorkspace);
-  copy_boxes(rank_.context, table, std::span(&values, 1), packed);
+  std::vector<Array> values;
+  for (const ShardedTensor& prediction : predictions)
+    values.push_back(cast(rank_.context, prediction.piece, dtype, Purpose::kWorkspace));
+  copy_boxes(rank_.context, table, values, packed, sum_);
   return packed;
 }
 
-void WindowBlend::add(const ShardedTensor& prediction) {
+void WindowBlend::add(std::span<const ShardedTensor> predictions) {
+  const Layout& layout = predictions[0].layout;
+  for (const ShardedTensor& prediction : predictions)
+    require(prediction.layout == layout, "predictions of several models are laid out alike");
   Communicator& world = rank_.mesh.world();
   std::vector<Message> sends, receives;
-  const Array sent = pack(prediction, sends);
+  const Array sent = pack(predictions, sends);
   std::vector<Part> incoming;
   std::int64_t count = 0;
   for (int from = 0; from < world.size(); ++from) {
     const std::int64_t before = count;
-    for (Part part : parts(prediction.layout, from, world.rank())) {
+    for (Part part : parts(layout, from, world.rank())) {
       part.offset += before;
       count += part.count();
       incoming.push_back(part);
@@ -141,7 +163,7 @@ void WindowBlend::add(const ShardedTensor& prediction) {
   std::stable_sort(incoming.begin(), incoming.end(),
                    [](const Part& a, const Part& b) { return a.window < b.window; });
   auto part = incoming.begin();
-  for (std::int64_t b = 0; b < prediction.layout.global[0]; ++b, ++next_) {
+  for (std::int64_t b = 0; b < layout.global[0]; ++b, ++next_) {
     move_to(windows_[next_]);
     add_weights(windows_[next_]);
     for (; part != incoming.end() && part->window == next_; ++part) add_part(*part, received);
@@ -210,7 +232,8 @@ void WindowBlend::add_part(const Part& part, const Array& values) {
   Box to{relative_to(part.points, held_).begin, extent};
   to.begin.append(part.first_channel);
   add_weighted(rank_.context, values.slice(part.offset, extent), importance_array_,
-               relative_to(part.points, windows_[part.window].box), sums_, to);
+               relative_to(part.points, windows_[part.window].box), sums_, to,
+               windows_[part.window].mirrored);
 }
 
 void WindowBlend::finish() {

@@ -1,8 +1,10 @@
 #pragma once
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "images/sliding_window.h"
+#include "kernels/copy.h"
 #include "parallel/sharded_tensor.h"
 
 namespace jigsaw::inline predict {
@@ -11,9 +13,16 @@ namespace jigsaw::inline predict {
 /// on each side, as far as the region goes; empty where there are more ranks than points.
 Box columns_of(const Box& region, int ranks, int rank, std::int64_t halo);
 
+/// How predictions of several models become one before it is blended: Σ_m factor·y_m + offset, both
+/// [models, channels]; empty: there is one model, whose predictions stay as they are.
+struct ModelSum {
+  std::vector<double> factor, offset;
+};
+
 /// Blends what a model says of overlapping windows into values of regions of images: at each point
 /// Σ g·y / Σ g over the windows that hold it, with g of gaussian_importance(), in float64 and in the order of
-/// the windows, so that the result does not depend on the mesh where the windows' values do not.
+/// the windows, so that the result does not depend on the mesh where the windows' values do not. A window
+/// that is mirrored counts where its points lie, beside the same one that is not.
 ///
 /// The second dim of every region is cut over all ranks of the job. A rank holds its columns of those rows
 /// (points of the first dim) that windows to come still reach, where predictions stand; the others are given
@@ -33,11 +42,12 @@ class WindowBlend {
   /// @param windows  those of windows_over() these regions. @param extent  of each window.
   /// @param halo     columns that a rank holds beyond its own on each side, as far as the region goes.
   WindowBlend(const Rank& rank, std::vector<ImageRegion> regions, std::vector<ImageWindow> windows,
-              const Shape& extent, std::int64_t channels, std::int64_t halo, Use use);
+              const Shape& extent, std::int64_t channels, std::int64_t halo, Use use,
+              const ModelSum& sum = {});
 
-  /// The next windows, as many as the prediction [windows, space…, channels] has samples. Collective over the
-  /// job, as `use` may be.
-  void add(const ShardedTensor& prediction);
+  /// The next windows, as many as the prediction [windows, space…, channels] of each model has samples; all
+  /// are laid out alike. Collective over the job, as `use` may be.
+  void add(std::span<const ShardedTensor> predictions);
   /// Gives away what is left, once all windows were added. Collective.
   void finish();
 
@@ -53,7 +63,7 @@ class WindowBlend {
   };
   Box held_by(std::size_t region, int rank) const;
   std::vector<Part> parts(const Layout& layout, int from, int to) const;
-  Array pack(const ShardedTensor& prediction, std::vector<Message>& sends) const;
+  Array pack(std::span<const ShardedTensor> predictions, std::vector<Message>& sends) const;
   void move_to(const ImageWindow& window);
   void give_rows(std::int64_t end);
   void add_weights(const ImageWindow& window);
@@ -69,6 +79,7 @@ class WindowBlend {
   Use use_;
   std::vector<double> importance_;
   Array importance_array_;  ///< the same for kernels, f64 [window]
+  ChannelChange sum_;       ///< ModelSum for kernels; undefined of one model
   std::size_t next_ = 0;    ///< the window that comes next
   // What is being blended: rows of a region, this rank's columns.
   std::size_t region_ = 0;

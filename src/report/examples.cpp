@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "comm/agreement.h"
 #include "images/image_data.h"
+#include "images/label_values.h"
 #include "images/sequence_data.h"
 #include "images/window_reader.h"
 #include "samples/dataset.h"
@@ -218,32 +219,43 @@ void ExampleCollector::bring_to_units(std::size_t channel, ExamplePlane& plane) 
   }
 }
 
-/// The class of the greatest logit beside the label.
+/// The class of the greatest logit beside the label; of regions the class in those whose logit is above 0.
 void ExampleCollector::add_classes(const ShardedTensor& prediction, const Batch& truth) {
   const Rank& rank = run_.placed().rank();
+  const DataOptions& options = run_.configuration().data;
   const std::vector<double> logits = download_values(rank.context, prediction.piece);
-  const Box own = rank.box(prediction.layout);
-  ExamplePlane& plane = examples_.planes[0];
-  std::vector<float> best;
-  for (int k = 0; k < classes_; ++k) {
-    const std::vector<float> of_class = gathered(own, logits, k);
-    if (k == 0) {
-      best = of_class;
-      plane.predicted.assign(of_class.size(), 0.0F);
-      continue;
-    }
-    for (std::size_t i = 0; i < of_class.size(); ++i) {
-      if (!(of_class[i] > best[i])) continue;
-      best[i] = of_class[i];
-      plane.predicted[i] = static_cast<float>(k);
-    }
-  }
   const std::int64_t samples = std::min(run_.placed().samples(), run_.data().count(Split::kValid));
   const Box labels = run_.placed().target_box(run_.loss(), samples);
   const Array& target = truth.targets[0];
   const bool fits = !labels.empty() && target.count() == labels.extent.count();
-  plane.truth = gathered(fits ? labels : Box{},
-                         fits ? download_values(rank.context, target) : std::vector<double>(), 0);
+  const std::vector<double> targets = fits ? download_values(rank.context, target) : std::vector<double>();
+  const auto channels_of = [&](const Box& box, const std::vector<double>& values, std::int64_t count) {
+    std::vector<std::vector<float>> channels;
+    for (int k = 0; k < count; ++k) channels.push_back(gathered(box, values, k));
+    return channels;
+  };
+  const auto predicted = channels_of(rank.box(prediction.layout), logits, options.label_outputs()),
+             wanted = channels_of(fits ? labels : Box{}, targets, options.label_targets());
+  ExamplePlane& plane = examples_.planes[0];
+  plane.predicted.clear();
+  plane.truth = wanted[0];
+  if (options.regions.empty()) {
+    for (std::size_t i = 0; i < predicted[0].size(); ++i) {
+      const auto likeliest = std::ranges::max_element(
+          predicted, {}, [i](const std::vector<float>& of_class) { return of_class[i]; });
+      plane.predicted.push_back(static_cast<float>(likeliest - predicted.begin()));
+    }
+    return;
+  }
+  const LabelValues values(options);
+  const auto class_at = [&](const std::vector<std::vector<float>>& regions, std::size_t i) {
+    return static_cast<float>(values.class_in(
+        [&](std::int64_t region) { return regions[static_cast<std::size_t>(region)][i] > 0; }));
+  };
+  for (std::size_t i = 0; i < predicted[0].size(); ++i) plane.predicted.push_back(class_at(predicted, i));
+  for (std::size_t i = 0; i < plane.truth.size(); ++i) {
+    if (!std::isnan(plane.truth[i])) plane.truth[i] = class_at(wanted, i);
+  }
 }
 
 namespace {

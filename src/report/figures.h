@@ -18,8 +18,8 @@ using Figures = std::vector<Figure>;
 Figures curve_figures(const std::vector<RunRecord>& runs);
 /// Maps or slices of prediction, truth and difference, errors by latitude, spectra.
 Figures example_figures(const RunRecord& run, const std::string& suffix);
-/// What evaluate said: scores by lead, of thresholds their critical success index, and of ensembles how the
-/// truth lies among the members.
+/// What evaluate said: scores and means by lead, of thresholds their critical success index, and of ensembles
+/// how the truth lies among the members.
 Figures score_figures(const RunRecord& run, const std::string& suffix);
 /// Maps of a file that predict wrote. @throws DataError
 Figures forecast_figures(const std::string& path);

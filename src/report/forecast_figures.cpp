@@ -3,7 +3,6 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -60,20 +59,22 @@ PlaneGrid plane_grid(VariableFile& file, const FileVariable& variable) {
   return grid;
 }
 
-/// When the first forecast of a file begins, "from 2021-02-01 00:00:00"; "the first" where its times are
-/// none.
-std::string first_start(VariableFile& file) {
-  const FileVariable* const time = file.find("time");
+/// What a time series has in place of starts and leads.
+constexpr const char* kStartOfSeries = "forecast_reference_time";
+
+/// "2021-02-01T00:00"; nothing where they are no times.
+std::vector<std::string> dates_of(VariableFile& file, const std::string& name) {
+  const FileVariable* const time = file.find(name);
+  std::vector<std::string> dates;
   try {
-    if (time == nullptr || !time->numeric()) return "the first";
-    const std::vector<double> values = file.read_all(*time);
+    if (time == nullptr || !time->numeric()) return {};
     const std::string calendar = time->text("calendar");
-    const std::vector<Time> times =
-        decode_times(std::span(values).first(1), time->text("units"), calendar, "time");
-    return "from " + format_time(times.at(0), parse_calendar(calendar, "time"));
+    for (const Time date : decode_times(file.read_all(*time), time->text("units"), calendar, name))
+      dates.push_back(format_time(date, parse_calendar(calendar, name)));
   } catch (const Error&) {
-    return "the first";
+    return {};
   }
+  return dates;
 }
 
 /// Where a forecast is shown along a dimension between leads and rows: the number, and how it is called.
@@ -95,10 +96,30 @@ std::pair<std::int64_t, std::string> place_along(VariableFile& file, const std::
                      units.empty() || units == "1" ? "" : " ", units == "1" ? "" : units)};
 }
 
+/// The leads of a file, or the times of a series.
 struct Leads {
-  std::vector<double> values;
-  std::string unit;
+  int axis;  ///< along which variables have them
+  std::string dimension;
+  std::vector<std::string> titles;
+  std::string start;  ///< "from 2021-02-01T00:00" of the first forecast, or "the first"
 };
+
+Leads leads_of(VariableFile& file) {
+  const bool series = file.find(kStartOfSeries) != nullptr;
+  const std::vector<std::string> starts = dates_of(file, series ? kStartOfSeries : "time");
+  const std::string start = starts.empty() ? "the first" : "from " + starts.front();
+  if (series) return {0, "time", dates_of(file, "time"), start};
+  const FileVariable& leads = *file.find("lead_time");
+  Leads of_file{1, "lead_time", {}, start};
+  const std::string units = leads.text("units");
+  const char* const unit = units == "1"                ? "mo"
+                           : units.starts_with("hour") ? "h"
+                           : units.starts_with("min")  ? "min"
+                                                       : units.c_str();
+  for (const double lead : file.read_all(leads))
+    of_file.titles.push_back(concat(short_number(lead), " ", unit));
+  return of_file;
+}
 
 /// Maps of the first forecast of a variable at its first, middle and last lead.
 Figure forecast_figure(VariableFile& file, const FileVariable& variable, const Leads& leads,
@@ -111,7 +132,7 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const L
   for (int d = 0; d < rank - 2; ++d) {
     box.begin[d] = 0;
     box.extent[d] = 1;
-    if (d < 2) continue;
+    if (d <= leads.axis) continue;
     const auto [at, name] =
         place_along(file, variable.dimensions[static_cast<std::size_t>(d)], variable.shape[d]);
     box.begin[d] = at;
@@ -120,19 +141,18 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const L
   }
   std::vector<std::string> pictures;
   std::optional<Colouring> colours;
-  const std::int64_t count = variable.shape[1];
+  const std::int64_t count = variable.shape[leads.axis];
   for (const std::int64_t lead : std::set<std::int64_t>{0, count / 2, count - 1}) {
-    box.begin[1] = lead;
+    box.begin[leads.axis] = lead;
     std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
     file.read<float>(variable, box, values);
     if (!colours) colours = colouring_of(values, ColourMap::kSequential);
     const std::string title =
-        concat(variable.name, places, ", ", short_number(leads.values[static_cast<std::size_t>(lead)]), " ",
-               leads.unit);
+        concat(variable.name, places, ", ", leads.titles.at(static_cast<std::size_t>(lead)));
     pictures.push_back(svg_of_map(grid, values, *colours, title, variable.text("units"), 300));
   }
   return {"fig-forecast-" + variable.name, row_of(pictures),
-          concat(variable.name, places, ": the forecast ", first_start(file), " at the leads above.",
+          concat(variable.name, places, ": the forecast ", leads.start, " at the leads above.",
                  others.empty() ? ""
                                 : concat(" The file has further ",
                                          join(std::vector(others.begin(), others.end()), " and "), "."),
@@ -147,19 +167,21 @@ Figures forecast_figures(const std::string& path) {
                            " holds images; --forecast takes forecasts as predict writes them, and of "
                            "images a run with \"report\": true keeps slices"));
   const auto file = open_variables(path, Dimensions::kByName);
-  const FileVariable* const leads = file->find("lead_time");
-  if (leads == nullptr)
+  if (file->find("lead_time") == nullptr && file->find(kStartOfSeries) == nullptr)
     throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
-  const Leads of_file{file->read_all(*leads), leads->text("units") == "1" ? "mo" : "h"};
+  const Leads leads = leads_of(*file);
   std::vector<std::string> names;
   for (const FileVariable& variable : file->variables()) {
-    if (variable.shape.rank() >= 4 && variable.numeric() && variable.dimensions[1] == "lead_time")
+    const auto axis = static_cast<std::size_t>(leads.axis);
+    if (variable.shape.rank() >= leads.axis + 3 && variable.numeric() &&
+        variable.dimensions[axis] == leads.dimension &&
+        variable.shape[leads.axis] <= std::ssize(leads.titles))
       names.push_back(variable.name);
   }
   const ShownVariables shown = shown_of(names, 4);
   Figures figures;
   for (const std::string& name : shown.names)
-    figures.push_back(forecast_figure(*file, *file->find(name), of_file,
+    figures.push_back(forecast_figure(*file, *file->find(name), leads,
                                       name == shown.names.back() ? shown.remark(path) : ""));
   return figures;
 }

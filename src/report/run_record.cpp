@@ -64,28 +64,52 @@ void add_line(RunRecord& run, const Json& line) {
 
 constexpr const char* kStopped = "stopped early ";
 
-/// The last line of a log.txt behind its time, less those of the report that a run writes behind its end.
-std::string last_word(const std::string& path) {
-  constexpr std::streamoff kMost = 1 << 16;
-  if (!is_there(path)) return "";
+/// "step  20/600  loss …".
+bool is_progress(const std::string& line) {
+  const std::string begin = "step ";
+  const std::size_t number = line.find_first_not_of(' ', begin.size());
+  if (!line.starts_with(begin) || number == std::string::npos) return false;
+  const std::size_t end = line.find_first_not_of("0123456789", number);
+  return end != number && end != std::string::npos && line[end] == '/';
+}
+
+/// What the end of a log.txt says, lines less their times.
+struct LogEnd {
+  /// The last line, less those of the report that a run writes behind its end; of a run that was stopped the
+  /// one that says so.
+  std::string word;
+  std::string progress;  ///< the last line on a step that was made
+};
+
+/// @param most  bytes that are read.
+LogEnd log_end(const std::string& path, std::streamoff most) {
   std::ifstream file(path, std::ios::ate);
-  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
-  std::string last, stopped;
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  file.seekg(std::max<std::streamoff>(0, size - most));
+  std::string last, stopped, progress;
   for (std::string line; std::getline(file, line);) {
     const std::size_t blank = line.find(' ');
     if (blank == std::string::npos) continue;
     line.erase(0, blank + 1);
     if (line.starts_with("report: ") || line.starts_with("warning: report.html ")) continue;
     last = line;
+    if (is_progress(line)) progress = line;
     if (line.starts_with(kStopped)) stopped = line;
     if (line.starts_with("resumed from ")) stopped.clear();
   }
+  // Validation may have written much behind the last step.
+  constexpr std::streamoff kMost = 1 << 25;
+  if (progress.empty() && most < size && most < kMost) return log_end(path, most * 16);
   // A start that was refused leaves a run that was stopped as it is.
-  return stopped.empty() ? last : stopped;
+  return {stopped.empty() ? last : stopped, progress};
 }
 
 void take_end(RunRecord& run, const std::string& log) {
-  const std::string last = last_word(log), mark = "error: ";
+  constexpr std::streamoff kUsual = 1 << 16;
+  const auto [last, progress] = is_there(log) ? log_end(log, kUsual) : LogEnd{};
+  run.progress = progress;
+  if (run.over()) return;  // the rest is of a start that was refused
+  const std::string mark = "error: ";
   if (last.starts_with(mark)) run.error = last.substr(mark.size());
   if (last.starts_with(kStopped)) run.stopped = last;
 }
@@ -211,7 +235,7 @@ Json read_scores(const std::string& path) {
   return checked_scores(std::move(scores), path);
 }
 
-RunRecord read_run(const std::string& path) {
+RunRecord read_course(const std::string& path) {
   namespace fs = std::filesystem;
   RunRecord run;
   run.path = path;
@@ -245,7 +269,12 @@ RunRecord read_run(const std::string& path) {
   // A summary of an earlier start is none of a run that has gone on.
   if (run.over() && !run.step.empty() && number_at(run.summary, "steps", 0) < run.step.back())
     run.summary = nullptr;
-  if (!run.over()) take_end(run, path + "/log.txt");  // else of a start that was refused
+  take_end(run, path + "/log.txt");
+  return run;
+}
+
+RunRecord read_run(const std::string& path) {
+  RunRecord run = read_course(path);
   run.examples = read_examples(path);
   run.scores_path = path + "/scores.json";
   if (!is_there(run.scores_path)) return run;

@@ -21,8 +21,9 @@ struct RunRecord {
   std::vector<Json> valid;         ///< the lines "valid"
   std::int64_t foreign_lines = 0;  ///< of metrics.jsonl: whole, and no JSON objects
   std::string first_time, last_time;
-  std::string error;    ///< that log.txt ends with; "" for none
-  std::string stopped;  ///< what it says in the end of a run that was stopped, "stopped early at step 7 …"
+  std::string error;     ///< that log.txt ends with; "" for none
+  std::string stopped;   ///< what it says in the end of a run that was stopped, "stopped early at step 7 …"
+  std::string progress;  ///< its last line on a step that was made, "step 20/600  loss 0.5 …  0:48 left"
   std::optional<Examples> examples;
   Json scores = nullptr;    ///< as evaluate writes them
   std::string scores_path;  ///< where they stand
@@ -37,6 +38,9 @@ struct RunRecord {
 /// passed over.
 /// @throws ConfigError  when the folder is no run's. @throws DataError  when a file in it is malformed.
 RunRecord read_run(const std::string& path);
+
+/// The same without examples and scores.
+RunRecord read_course(const std::string& path);
 
 /// Does what takes a file of a run for what runs write. @throws DataError  that names the file when it is
 /// not.

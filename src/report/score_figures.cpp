@@ -68,6 +68,28 @@ void add_scores(const RunRecord& run, const std::vector<double>& leads, const st
                 " by lead over the period that evaluate scored.", shown.remark(run.scores_path))});
 }
 
+/// Drift: forecast and truth over each other.
+void add_means(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
+               Figures& figures) {
+  const Json& scores = run.scores.at("scores");
+  const ShownVariables shown = shown_with_whole_grid(scores);
+  std::vector<std::string> plots;
+  for (const std::string& variable : shown.names) {
+    const Json &regions = scores.at(variable), &all = regions.at(kWholeGrid);
+    if (!all.contains("forecast_mean") || !all.contains("truth_mean") || leads.size() < 2) continue;
+    Plot plot =
+        small_plot(variable, "lead, hours", with_unit("spatial mean", regions.value("units", std::string())));
+    plot.series.push_back(series_of("forecast", leads, all.at("forecast_mean"), 0, false));
+    plot.series.push_back(series_of("truth", leads, all.at("truth_mean"), 1, true));
+    plots.push_back(svg_of(plot));
+  }
+  if (!plots.empty())
+    figures.push_back({"fig-means" + suffix, row_of(plots),
+                       concat("Spatial means of forecasts and of their truth by lead over the period that "
+                              "evaluate scored: where the lines part, the model drifts.",
+                              shown.remark(run.scores_path))});
+}
+
 /// A score of ensembles without unit.
 struct Ratio {
   const char *measure, *title;
@@ -206,6 +228,7 @@ Figures score_figures(const RunRecord& run, const std::string& suffix) {
   naming_malformed(run.scores_path, [&] {
     const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
     add_scores(run, leads, suffix, figures);
+    add_means(run, leads, suffix, figures);
     add_ratios(run, leads, suffix, figures);
     add_rank_histograms(run, leads, suffix, figures);
     add_thresholds(run, leads, suffix, figures);

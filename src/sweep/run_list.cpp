@@ -89,8 +89,8 @@ RunList RunList::update(const std::filesystem::path& folder, const std::vector<A
     for (std::size_t i = 0; is_new && i < wanted.size(); ++i) check(wanted[i]);
     std::filesystem::create_directories(folder, failed);
     if (failed)
-      throw ConfigError(concat("output: cannot create the sweep's folder ", quote(folder.string()), ": ",
-                               failed.message()));
+      refuse_output<ConfigError>(failed, concat("output: cannot create the sweep's folder ",
+                                                quote(folder.string()), ": ", failed.message()));
     // Where the file system knows no locks, runs that were added at the same moment may be added twice, never
     // lost: the file is replaced whole.
     const File lock((folder / "sweep.lock").string(), O_RDWR | O_CREAT | O_NOFOLLOW);
@@ -101,7 +101,7 @@ RunList RunList::update(const std::filesystem::path& folder, const std::vector<A
     for (const SweepRun& run : list.runs_) json["runs"].push_back({{"name", run.name}, {"set", run.set}});
     write_text_atomically(list.file().string(), json.dump(1) + "\n");
   } catch (const FileError& error) {
-    throw ConfigError(error.what());
+    refuse_output<ConfigError>(error, error.what());
   }
   return list;
 }

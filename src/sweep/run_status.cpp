@@ -146,7 +146,7 @@ void write_exit_code(const std::filesystem::path& folder, std::optional<int> exi
   try {
     write_text_atomically((folder / kExitFile).string(), json.dump() + "\n");
   } catch (const FileError& error) {
-    throw ConfigError(concat("output: ", error.what()));
+    refuse_output<ConfigError>(error, concat("output: ", error.what()));
   }
 }
 

@@ -1,12 +1,14 @@
 #include "task/class_loss.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
 
@@ -62,8 +64,17 @@ std::vector<double> class_weights_of(const std::vector<double>& counts) {
 
 ClassLoss::ClassLoss(const ClassLossOptions& options, std::int64_t classes,
                      const std::vector<double>& row_weights)
-    : terms_(options.terms), class_weights_(options.class_weights), row_weights_(row_weights) {
+    : regions_(options.regions ? classes : 1),
+      of_regions_(options.regions),
+      terms_(options.terms),
+      class_weights_(options.class_weights),
+      row_weights_(row_weights) {
   if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
+  if (of_regions_) {
+    class_weights_ = {1, 1};
+    for (ClassTerm& term : terms_) term.background = false;  // Dice is that of the inside
+    return;
+  }
   if (class_weights_.empty()) class_weights_.assign(static_cast<std::size_t>(classes), 1.0);
   if (std::ssize(class_weights_) != classes) {
     throw ConfigError(concat("loss.class_weights must have one entry for each of the ", classes,
@@ -94,7 +105,7 @@ Layout ClassLoss::logits_layout(const Mesh& mesh, const Layout& prediction) cons
 
 Layout ClassLoss::target_layout(const Mesh& mesh, const Layout& prediction) const {
   Layout layout = logits_layout(mesh, prediction);
-  layout.global[layout.global.rank() - 1] = 1;
+  if (!of_regions_) layout.global[layout.global.rank() - 1] = 1;
   return layout;
 }
 
@@ -106,9 +117,13 @@ MeanArray ClassLoss::backward(const Rank& rank, const Variable& prediction, cons
   const Box box = rank.box(logits.layout);
   Array gradient = logits.piece;
   if (!box.empty()) {
-    gradient =
-        class_gradient(rank.context, logits.piece, target, point_weights(rank, box, row_weights_),
-                       class_factors(rank.context, own.sums, terms_, class_weights(rank.context), scale));
+    const Array factors = class_factors(rank.context, of_losses(own.sums), terms_,
+                                        class_weights(rank.context), scale / static_cast<double>(regions_));
+    gradient = logits_gradient(
+        rank.context,
+        class_gradient(rank.context, class_logits(rank.context, logits.piece),
+                       class_labels(rank.context, target), point_weights(rank, box, row_weights_), factors),
+        logits.piece.shape());
   }
   prediction.slot()->add(rank, {gradient, logits.layout});
   return mean(rank.context, own.sums).over(rank, own.group.other_samples);
@@ -123,12 +138,59 @@ LabelSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor& logit
                                     const Array& target) const {
   const Box box = rank.box(logits.layout);
   const SampleGroup group(rank.mesh, logits.layout, box);
-  const Shape shape{ClassSums::kKinds, group.samples, logits.layout.global.back()};
+  const Shape shape{ClassSums::kKinds, group.samples, logits.layout.global.back() * (of_regions_ ? 2 : 1)};
   const Array local =
-      box.empty()
-          ? filled(rank.context, shape, DType::kFloat64, 0.0, Purpose::kWorkspace)
-          : class_sums(rank.context, logits.piece, target, point_weights(rank, box, row_weights_)).all;
+      box.empty() ? filled(rank.context, shape, DType::kFloat64, 0.0, Purpose::kWorkspace)
+                  : class_sums(rank.context, class_logits(rank.context, logits.piece),
+                               class_labels(rank.context, target), point_weights(rank, box, row_weights_))
+                        .all.reshaped(shape);
   return {group, {sum_over(rank, group.other_points, local)}};
+}
+
+namespace {
+
+/// [b, points…, c] as [b · c, points, 1].
+Array channels_as_samples(Context& context, const Array& x) {
+  const Shape& shape = x.shape();
+  const std::int64_t samples = shape[0], channels = shape.back(), points = shape.count(1, shape.rank() - 1);
+  return permute(context, x.reshaped({samples, points, channels}), std::array{0, 2, 1})
+      .reshaped({samples * channels, points, 1});
+}
+
+/// The last of two channels.
+Box inside_of(const Shape& pairs) {
+  Box box = Box::whole(pairs);
+  box.begin[2] = 1;
+  box.extent[2] = 1;
+  return box;
+}
+
+}  // namespace
+
+Array ClassLoss::class_logits(Context& context, const Array& logits) const {
+  if (!of_regions_) return logits;
+  const Array inside = channels_as_samples(context, logits);
+  const Shape pairs{inside.shape()[0], inside.shape()[1], 2};
+  Array both = filled(context, pairs, logits.dtype(), 0.0, Purpose::kWorkspace);
+  copy_box(context, inside, Box::whole(inside.shape()), both, inside_of(pairs));
+  return both;
+}
+
+Array ClassLoss::class_labels(Context& context, const Array& target) const {
+  return of_regions_ ? channels_as_samples(context, target) : target;
+}
+
+Array ClassLoss::logits_gradient(Context& context, const Array& gradient, const Shape& logits) const {
+  if (!of_regions_) return gradient;
+  const Shape& pairs = gradient.shape();
+  const Array inside = extract_box(context, gradient, inside_of(pairs), Purpose::kWorkspace);
+  return permute(context, inside.reshaped({logits[0], logits.back(), pairs[1]}), std::array{0, 2, 1})
+      .reshaped(logits);
+}
+
+ClassSums ClassLoss::of_losses(const ClassSums& sums) const {
+  if (!of_regions_) return sums;
+  return {sums.all.reshaped({ClassSums::kKinds, sums.all.shape()[1] * regions_, 2})};
 }
 
 Array ClassLoss::class_weights(Context& context) const {
@@ -136,7 +198,9 @@ Array ClassLoss::class_weights(Context& context) const {
 }
 
 MeanArray ClassLoss::mean(Context& context, const ClassSums& sums) const {
-  return {class_mean(context, sums, terms_, class_weights(context))};
+  MeanArray result{class_mean(context, of_losses(sums), terms_, class_weights(context))};
+  if (regions_ > 1) scale(context, result.parts, 1.0 / static_cast<double>(regions_));
+  return result;
 }
 
 WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {

@@ -10,6 +10,8 @@ struct ClassLossOptions {
   std::vector<double> class_weights = {};  ///< empty: all alike
   /// The weights are to be those of class_weights_of(), which need the data.
   bool by_frequency = false;
+  /// Whether each channel is a region of its own, behind a sigmoid, in place of a class.
+  bool regions = false;
 };
 
 /// ClassSums over all points, per class and per sample of the group; equal on every rank of it. On the host.
@@ -35,7 +37,7 @@ struct SampleClassSums {
 /// The same where the context's arrays stand.
 struct LabelSums {
   SampleGroup group;
-  ClassSums sums;  ///< [6, samples, classes]
+  ClassSums sums;  ///< [6, samples, classes]; of regions [6, samples, 2 · regions]: outside and inside each
 
   /// Waits for the device.
   SampleClassSums read(const Context& context) const;
@@ -51,6 +53,11 @@ std::vector<double> class_weights_of(const std::vector<double>& counts);
 ///
 /// Softmax needs all classes of a point: where `tensor` cuts the channels, logits are first cut along the
 /// first spatial dim instead (an all-to-all), and labels are read so.
+///
+/// Each of several regions, of which a point may be in any, is a matter of two classes, outside with logit 0
+/// and inside with that of its channel, whose softmax is the sigmoid: cross-entropy is then
+/// torch.nn.functional.binary_cross_entropy_with_logits, and Dice that of the inside. The loss is the mean
+/// over samples and regions.
 class ClassLoss : public Loss {
  public:
   /// @throws ConfigError when class_weights are not one per class, or all 0.
@@ -61,7 +68,8 @@ class ClassLoss : public Loss {
                      double scale) const override;
   double full_weight(std::int64_t samples) const override { return static_cast<double>(samples); }
 
-  /// Collective. @param target  this rank's labels in target_layout(); NaN where none counts.
+  /// Collective. @param target  this rank's labels in target_layout(), or for each region 1 inside and 0
+  /// outside; NaN where none counts.
   LabelSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
   /// The mean over these samples alone, of those of which a point counts.
   MeanArray mean(Context& context, const ClassSums& sums) const;
@@ -72,7 +80,16 @@ class ClassLoss : public Loss {
   /// class_weights_ for kernels, f64 [classes].
   Array class_weights(Context& context) const;
   LabelSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
+  /// What the kernels take: logits and labels of classes as they are; of regions [b · regions, points, 2] and
+  /// [b · regions, points, 1]; and the gradient back.
+  Array class_logits(Context& context, const Array& logits) const;
+  Array class_labels(Context& context, const Array& target) const;
+  Array logits_gradient(Context& context, const Array& gradient, const Shape& logits) const;
+  /// The same of sums: each region of a sample is one.
+  ClassSums of_losses(const ClassSums& sums) const;
 
+  std::int64_t regions_ = 1;  ///< 1: none, but classes
+  bool of_regions_ = false;
   std::vector<ClassTerm> terms_;
   std::vector<double> class_weights_, row_weights_;
 };

@@ -75,23 +75,20 @@ class ClassScores : public Scores {
 
   ValidationResult result() const override {
     const std::string& name = data_.channels().targets[0].name;
+    const bool regions = !data_.options().regions.empty();
     std::vector<double> dice;
     double sum = 0, named = 0, background = 0;
-    for (std::int64_t k = 0; k < sums_->classes; ++k) {
-      dice.push_back(sums_->dice(k));
+    for (std::int64_t k = 0; k < data_.options().label_outputs(); ++k) {
+      dice.push_back(sums_->dice(regions ? 2 * k + 1 : k));  // of a region its inside
       if (std::isnan(dice.back())) continue;
       sum += dice.back();
       ++named;
       if (k == 0) background = dice.back();
     }
     const double accuracy = sums_->accuracy();
-    const double foreground = (sum - background) / (named - (std::isnan(dice[0]) ? 0 : 1));
-    return {loss_.mean(*sums_).value(),
-            {Json{{name,
-                   {{"accuracy", accuracy},
-                    {"mean_dice", sum / named},
-                    {"foreground_dice", foreground},
-                    {"dice", dice}}}}}};
+    Json scores = {{"accuracy", accuracy}, {"mean_dice", sum / named}, {"dice", dice}};
+    if (!regions) scores["foreground_dice"] = (sum - background) / (named - (std::isnan(dice[0]) ? 0 : 1));
+    return {loss_.mean(*sums_).value(), {Json{{name, scores}}}};
   }
 
  private:

@@ -363,8 +363,14 @@ FieldLossOptions image_loss_options(const Tagged& loss, const std::vector<Channe
   return field_loss_options(loss, targets);
 }
 
-ClassLossOptions class_loss_options(const Tagged& loss) {
+ClassLossOptions class_loss_options(const Tagged& loss, bool regions) {
   ClassLossOptions options = losses().classes(loss);
+  options.regions = regions;
+  if (regions && (options.by_frequency || !options.class_weights.empty()))
+    throw ConfigError("loss.class_weights must be [] with data.regions, which all count alike");
+  const auto leaves_out = [](const ClassTerm& term) { return term.first() > 0; };
+  if (regions && std::any_of(options.terms.begin(), options.terms.end(), leaves_out))
+    throw ConfigError("loss.include_background must be true with data.regions, none of which is background");
   if (!options.terms.empty()) return options;
   throw ConfigError(
       "loss.type compares numbers, but data.classes says that targets are labels; set it to "

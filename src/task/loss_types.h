@@ -21,6 +21,7 @@ bool has_crps(const Tagged& loss);
 /// @throws ConfigError  for one that compares them, too.
 FieldLossOptions image_loss_options(const Tagged& loss, const std::vector<Channel>& targets);
 /// What a loss of classes is. @throws ConfigError  when it compares numbers.
-ClassLossOptions class_loss_options(const Tagged& loss);
+/// @param regions  whether it is of data.regions, which have neither weights nor a background.
+ClassLossOptions class_loss_options(const Tagged& loss, bool regions = false);
 
 }  // namespace jigsaw::inline task

@@ -29,7 +29,8 @@ double numbers_of(const FieldShape& field) {
 /// Numbers of a sample in a batch beside its input: what later leads go on from, and their targets.
 double batch_numbers(const Model& model, const Configuration& configuration, int leads) {
   const ModelDescription& of = model.description();
-  const std::int64_t targets = configuration.data.classes > 0 ? 1 : of.output_channels;
+  const std::int64_t targets =
+      configuration.data.classes > 0 ? configuration.data.label_targets() : of.output_channels;
   return (leads > 1 ? numbers_of({of.space, of.input_channels - configuration.ensemble.noise_channels()})
                     : 0) +
          leads * numbers_of({of.space, targets});

@@ -88,19 +88,19 @@ class ClassObjective : public Objective {
   ClassObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
                  Communicator& communicator)
       : data_(std::move(data)),
-        loss_(options_of(configuration, *data_, communicator), data_->options().classes,
+        loss_(options_of(configuration, *data_, communicator), data_->options().label_outputs(),
               data_->grid().row_weights()) {}
 
   SampleSource& data() override { return *data_; }
   const Loss& loss() const override { return loss_; }
-  std::int64_t output_channels() const override { return data_->options().classes; }
+  std::int64_t output_channels() const override { return data_->options().label_outputs(); }
   std::unique_ptr<Scores> make_scores() const override { return make_class_scores(*data_, loss_); }
 
  private:
   /// A model that is not trained needs no weights.
   static ClassLossOptions options_of(const Configuration& configuration, const ImageData& data,
                                      Communicator& communicator) {
-    ClassLossOptions options = class_loss_options(configuration.loss);
+    ClassLossOptions options = class_loss_options(configuration.loss, !data.options().regions.empty());
     if (options.by_frequency && data.count(Split::kTrain) > 0)
       options.class_weights = class_weights_of(data.label_counts(communicator));
     return options;

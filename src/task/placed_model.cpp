@@ -80,8 +80,8 @@ void check_placement(const Configuration& configuration, const SampleSource& dat
                      const MemoryRoom& room, bool trains) {
   const Statistics neutral = neutral_statistics(data.channels().inputs);
   refuse_harmonics(configuration.model.to_json(), data.grid());
-  const std::int64_t classes = configuration.data.classes;
-  const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
+  const std::int64_t labels = configuration.data.label_outputs();
+  const std::int64_t outputs = labels > 0 ? labels : std::ssize(data.channels().targets);
   const std::unique_ptr<Model> model =
       build_trained(configuration.model, describe(data, outputs, neutral, configuration.ensemble));
   const std::unique_ptr<Mesh> mesh = make_mesh(configuration, data, *model, world);

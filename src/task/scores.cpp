@@ -30,8 +30,9 @@ std::vector<std::string> score_measures(const DataOptions& data, std::int64_t me
   if (!data.of_images() && members > 1) return {"rmse", "bias", "crps"};
   if (!data.of_images()) return {"rmse", "bias"};
   if (data.classes > 0) {
-    std::vector<std::string> measures = {"accuracy", "mean_dice", "foreground_dice"};
-    for (std::int64_t k = 0; k < data.classes; ++k) measures.push_back(concat("dice.", k));
+    std::vector<std::string> measures = {"accuracy", "mean_dice"};
+    if (data.regions.empty()) measures.emplace_back("foreground_dice");
+    for (std::int64_t k = 0; k < data.label_outputs(); ++k) measures.push_back(concat("dice.", k));
     return measures;
   }
   return {"rmse", "bias", "psnr"};

@@ -179,10 +179,11 @@ std::unique_ptr<Objective> described_objective(const Configuration& configuratio
                                                const DataDescription& description) {
   const std::vector<double> rows = make_plain_grid(description.space).row_weights();
   if (configuration.data.classes > 0) {
-    const std::int64_t classes = configuration.data.classes;
-    return std::make_unique<DescribedObjective>(
-        description, classes,
-        std::make_unique<ClassLoss>(class_loss_options(configuration.loss), classes, rows));
+    const std::int64_t outputs = configuration.data.label_outputs();
+    const ClassLossOptions options =
+        class_loss_options(configuration.loss, !configuration.data.regions.empty());
+    return std::make_unique<DescribedObjective>(description, outputs,
+                                                std::make_unique<ClassLoss>(options, outputs, rows));
   }
   const std::vector<Channel>& targets = description.channels.targets;
   FieldLossOptions options = configuration.data.of_images() ? image_loss_options(configuration.loss, targets)

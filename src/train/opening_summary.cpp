@@ -207,7 +207,9 @@ void tell_missing(Log& log, const Batch& batch, OpenedRun& run) {
     visit(target.dtype(), [&](auto zero) {
       const HostView<const decltype(zero)> values(target);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const auto channel = static_cast<std::size_t>(first + static_cast<std::int64_t>(i) % channels);
+        // Several regions are of one target.
+        const std::size_t channel = std::min(
+            static_cast<std::size_t>(first + static_cast<std::int64_t>(i) % channels), targets.size() - 1);
         counts[channel] += 1;
         counts[targets.size() + channel] += std::isnan(static_cast<double>(values[i])) ? 1 : 0;
       }

@@ -61,9 +61,12 @@ void refuse_unlike_builds(const std::vector<RankFacts>& facts) {
 
 void judge_output(const std::vector<RankFacts>& facts, const OutputNeed& need, PreflightReport& report) {
   for (std::size_t r = 0; r < facts.size(); ++r) {
-    if (!facts[r].output_error.empty())
-      throw ConfigError(concat("output ", need.output, ": ", rank_on(facts, r),
-                               " cannot write there: ", facts[r].output_error));
+    if (!facts[r].output_error.empty()) {
+      const std::string said = concat("output ", need.output, ": ", rank_on(facts, r),
+                                      " cannot write there: ", facts[r].output_error);
+      if (facts[r].disk_takes_nothing) throw DiskError(said);
+      throw ConfigError(said);
+    }
     if (!facts[r].sees_output)
       throw ConfigError(concat("output ", need.output, ": ", rank_on(facts, r), " does not see what ",
                                rank_on(facts, 0), " writes there; it must be a folder that all nodes share"));
@@ -197,8 +200,9 @@ void try_output(Communicator& world, const std::string& output, RankFacts& facts
   const auto attempt = [&](const auto& work) {
     try {
       work();
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
       facts.output_error = error.what();
+      facts.disk_takes_nothing = is_of_disk(error);
     }
   };
   std::string path;
@@ -273,12 +277,18 @@ Json to_json(const RankFacts& facts) {
   Json links = Json::array();
   for (const RankFacts::Link& link : facts.links)
     links.push_back({link.to, link.bytes_per_second, link.latency_seconds});
-  return {facts.host, facts.build, facts.clock, facts.sees_output, facts.output_error, facts.flops_per_second,
-          links};
+  return {facts.host,
+          facts.build,
+          facts.clock,
+          facts.sees_output,
+          facts.output_error,
+          facts.flops_per_second,
+          links,
+          facts.disk_takes_nothing};
 }
 
 RankFacts facts_of(const Json& json) {
-  RankFacts facts{json[0], json[1], json[2], json[3], json[4], json[5], {}};
+  RankFacts facts{json[0], json[1], json[2], json[3], json[4], json[5], {}, json[7]};
   for (const Json& link : json[6]) facts.links.push_back({link[0], link[1], link[2]});
   return facts;
 }

@@ -24,6 +24,7 @@ struct RankFacts {
   std::string output_error;     ///< why it cannot write there; empty when it can
   double flops_per_second = 0;  ///< 0: not measured, nor are links
   std::vector<Link> links;
+  bool disk_takes_nothing = false;  ///< is_of_disk() of why it cannot write there
 };
 
 /// What a job needs of its storage.

@@ -24,21 +24,22 @@
 namespace jigsaw::inline train {
 namespace {
 
-/// "process 4711 on node12", as the lock file names its holder.
+/// "process 4711 on node12, job 815", as the lock file names its holder.
 std::string this_process() {
-  return concat("process ", ::getpid(), " on ", host_name());
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  return concat("process ", ::getpid(), " on ", host_name(), job != nullptr ? concat(", job ", job) : "");
 }
 
 /// What the holder wrote into its lock file, fit to stand in a message.
 std::string holder_of(const File& lock) {
   std::string text(static_cast<std::size_t>(std::min<std::int64_t>(lock.size(), 300)), '\0');
   lock.read(std::as_writable_bytes(std::span(text)), 0);
-  const std::string line = split(text, '\n').front();
-  return line.empty() ? "" : concat(" (", line, ")");
+  return split(text, '\n').front();
 }
 
-std::string refusal_of_use(const std::string& path, const File& lock) {
-  return concat("output: the run directory ", quote(path), " is in use by another run", holder_of(lock),
+std::string refusal_of_use(const std::string& path, const std::string& holder) {
+  return concat("output: the run directory ", quote(path), " is in use by another run",
+                holder.empty() ? "" : concat(" (", holder, ")"),
                 "; wait for its end or choose another folder");
 }
 
@@ -56,18 +57,6 @@ std::string place_of(const File& folder) {
   const std::string place =
       std::filesystem::read_symlink(concat("/proc/self/fd/", folder.descriptor()), unreadable).string();
   return !unreadable && is_at(folder, place) ? place : "";
-}
-
-/// Whether another process holds the lock of a folder, if it has one.
-void check_lock(const std::string& path) {
-  std::optional<File> lock;
-  try {
-    lock.emplace(path + "/lock", O_RDONLY | O_NOFOLLOW);
-  } catch (const FileError&) {
-    return;  // there is none
-  }
-  const bool held = ::flock(lock->descriptor(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  if (held) throw ConfigError(refusal_of_use(path, *lock));
 }
 
 /// Whether a run wrote the file: its config.json says with which versions.
@@ -130,16 +119,36 @@ bool lock_in_time(int lock, Log& log) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& log)
-    : path_(std::move(path)), communicator_(&communicator) {
+namespace {
+
+/// What rank 0 does on the disk; all ranks throw what became of it.
+template <typename Work>
+void on_first_rank(Communicator& communicator, Work&& work) {
+  bool of_disk = false;
   const std::string failure = first_failure(communicator, [&] {
     if (communicator.rank() != 0) return;
+    try {
+      work();
+    } catch (const Error& error) {
+      of_disk = is_of_disk(error);
+      throw;
+    }
+  });
+  if (failure.empty()) return;
+  if (!communicator.broadcast_text(of_disk ? "of the disk" : "").empty()) throw DiskError(failure);
+  throw ConfigError(failure);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& log)
+    : path_(std::move(path)), communicator_(&communicator) {
+  on_first_rank(communicator, [&] {
     create();
     take_lock(log);
     folder_.emplace(path_, O_RDONLY | O_DIRECTORY);
     remove_left(path_);
   });
-  if (!failure.empty()) throw ConfigError(failure);
 }
 
 void RunDirectory::create() {
@@ -149,14 +158,25 @@ void RunDirectory::create() {
   if (!error && !std::filesystem::is_directory(path_))
     error = std::make_error_code(std::errc::not_a_directory);
   if (error) {
-    throw ConfigError(
-        concat("output: cannot create the run directory ", quote(path_), ": ", error.message()));
+    refuse_output<ConfigError>(
+        error, concat("output: cannot create the run directory ", quote(path_), ": ", error.message()));
+  }
+}
+
+RunDirectory::Holder RunDirectory::holder(const std::string& path) {
+  try {
+    const File lock(path + "/lock", O_RDONLY | O_NOFOLLOW);
+    const bool held = ::flock(lock.descriptor(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return {held, holder_of(lock)};
+  } catch (const FileError&) {
+    return {};  // there is none
   }
 }
 
 void RunDirectory::check(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
-    throw ConfigError(concat("output: the run directory ", quote(path), " cannot be made or written: ", why));
+  const auto refuse = [&](const std::string& why, int error = 0) {
+    refuse_output<ConfigError>(
+        error, concat("output: the run directory ", quote(path), " cannot be made or written: ", why));
   };
   std::filesystem::path nearest = std::filesystem::absolute(path).lexically_normal();
   std::error_code error;
@@ -166,8 +186,8 @@ void RunDirectory::check(const std::string& path) {
   if (type() == std::filesystem::file_type::none) refuse(concat(nearest.string(), ": ", error.message()));
   if (!std::filesystem::is_directory(nearest, error)) refuse(concat(nearest.string(), " is no folder"));
   if (::access(nearest.c_str(), W_OK | X_OK) != 0)
-    refuse(concat(nearest.string(), ": ", std::generic_category().message(errno)));
-  check_lock(path);
+    refuse(concat(nearest.string(), ": ", std::generic_category().message(errno)), errno);
+  if (const Holder other = holder(path); other.lives) throw ConfigError(refusal_of_use(path, other.name));
   refuse_other_folder(path);
 }
 
@@ -189,6 +209,8 @@ std::string RunDirectory::gone(Log& log) {
         lock_missing_ = false;
         log.warn(concat(path_, "/lock was removed during the run; the run directory is locked anew"));
         return "";
+      } catch (const DiskError&) {
+        return "";  // the lock comes when there is room for it
       } catch (const ConfigError&) {
         // Another run was faster.
       }
@@ -217,24 +239,26 @@ void RunDirectory::take_lock(Log& log) {
     }
     const int error = errno;
     if (error == EWOULDBLOCK) {
-      throw ConfigError(refusal_of_use(path_, *lock_));
+      throw ConfigError(refusal_of_use(path_, holder_of(*lock_)));
     }
     log.warn(concat("the run directory ", path_, " cannot be locked (",
                     std::generic_category().message(error), "); see that no other run uses it"));
   } catch (const FileError& error) {
-    throw ConfigError(concat("output: ", error.what()));
+    refuse_output<ConfigError>(error, concat("output: ", error.what()));
   }
 }
 
 void RunDirectory::write_config(const Json& config, const Json& versions, const std::string& command_line) {
-  const std::string failure = first_failure(*communicator_, [&] {
-    if (communicator_->rank() != 0) return;
+  on_first_rank(*communicator_, [&] {
     Json all = config;
     all["versions"] = versions;
     all["command_line"] = command_line;
-    write_text_atomically(config_path(), all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    try {
+      write_text_atomically(config_path(), all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    } catch (const FileError& error) {
+      refuse_output<ConfigError>(error, concat("output: ", error.what()));
+    }
   });
-  if (!failure.empty()) throw ConfigError(concat("output: ", failure));
 }
 
 }  // namespace jigsaw::inline train

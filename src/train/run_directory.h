@@ -18,11 +18,19 @@ class RunDirectory {
   /// @throws ConfigError  naming `output`: when the folder cannot be created or written, when another run
   ///                      holds it, or when it is no run's: it has a config.json that no run wrote, or lies
   ///                      above the working folder.
+  /// @throws DiskError    of its disk.
   RunDirectory(std::string path, Communicator& communicator, Log& log);
 
   /// Whether such a folder could be made and written, as far as can be said without making it, and is in no
-  /// other run's use; by one rank. @throws ConfigError  naming `output`.
+  /// other run's use; by one rank. @throws ConfigError  naming `output`; DiskError.
   static void check(const std::string& path);
+
+  /// Who has, or had, a run directory's lock, as its file says it.
+  struct Holder {
+    bool lives = false;  ///< it holds the lock
+    std::string name;    ///< "process 4711 on node12, job 815"; "": there is none
+  };
+  static Holder holder(const std::string& path);
 
   /// Whether the run cannot go on in it, for somebody moved, removed or replaced it meanwhile, and one
   /// sentence about that, with where its files are now; "": it is where it was made. Where its lock alone was
@@ -40,7 +48,7 @@ class RunDirectory {
 
   /// Writes config.json, atomically: the resolved configuration, then "versions" and "command_line".
   /// Collective.
-  /// @throws ConfigError  naming `output`, when it cannot be written.
+  /// @throws ConfigError  naming `output`, when it cannot be written; DiskError.
   void write_config(const Json& config, const Json& versions, const std::string& command_line);
 
  private:

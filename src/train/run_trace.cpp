@@ -64,7 +64,7 @@ void write_trace(const std::string& file, Work&& work) {
   try {
     work();
   } catch (const FileError& error) {
-    throw ConfigError(concat("--trace ", file, " cannot be written: ", error.what()));
+    refuse_output<ConfigError>(error, concat("--trace ", file, " cannot be written: ", error.what()));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "train/training_step.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -164,7 +165,7 @@ StepResult TrainingStep::finish() {
   if (runtime != nullptr) result.device_seconds = runtime->seconds_between(begun.first, begun.last);
   const double sum = numbers[UpdateNumbers::kSum], weight = numbers[UpdateNumbers::kWeight];
   result.empty = !(weight > 0);
-  result.empty_targets = static_cast<std::int64_t>(numbers[UpdateNumbers::kEmpty]);
+  result.empty_targets = std::llround(numbers[UpdateNumbers::kEmpty]);
   result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : sum / weight;
   result.norm = gradient_norm(numbers[UpdateNumbers::kSquares], result.empty ? 0.0 : full_weight_ / weight);
   result.finite = numbers[UpdateNumbers::kApplies] != 0;

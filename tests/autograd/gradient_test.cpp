@@ -114,8 +114,8 @@ TEST(Gradient, ContractionWithAFixedFactor) {
 }
 
 TEST(Gradient, Activations) {
-  for (const Activation activation :
-       {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid, Activation::kMish}) {
+  for (const Activation activation : {Activation::kRelu, Activation::kSilu, Activation::kTanh,
+                                      Activation::kSigmoid, Activation::kMish, Activation::kLeakyRelu}) {
     check_gradients({concat("activation ", static_cast<int>(activation)),
                      {{2, 3, 2, 5}},
                      {{5}},

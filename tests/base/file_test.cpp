@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "support/error_of.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
@@ -55,6 +56,46 @@ TEST(File, TextIsReplacedWholeOrNotAtAll) {
   write_text_atomically(path, "new");
   EXPECT_EQ(read_text(path, 100), "new");
   EXPECT_NE(error_of([&] { read_text(path, 2); }).find("longer than 2 B"), std::string::npos);
+}
+
+/// Whatever it was, and whoever tells it: one exit code. What is no matter of the disk becomes the caller's.
+TEST(File, OfADiskThatTakesNothingMoreTheErrorStaysItsOwn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x";
+  const auto code_of = [](const std::function<void()>& work) {
+    try {
+      try {
+        work();
+      } catch (const FileError& error) {
+        refuse_output<ConfigError>(error, concat("output: ", error.what()));
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find("output: "), 0U);
+      return error.code();
+    }
+    return ExitCode::kDone;
+  };
+  const SmallDisk disk(100);
+  EXPECT_EQ(code_of([&] { write_text_atomically(path, std::string(200, 'n')); }), ExitCode::kCheckpoint);
+  EXPECT_EQ(code_of([&] { File(path, O_RDWR | O_CREAT).reserve(200); }), ExitCode::kCheckpoint);
+  EXPECT_EQ(code_of([&] { File(path, O_RDWR).truncate(200); }), ExitCode::kCheckpoint);
+  EXPECT_EQ(code_of([&] { write_text_atomically(folder.path() + "/none/x", "n"); }), ExitCode::kConfig);
+  EXPECT_EQ(code_of([&] { read_text(folder.path() + "/none", 10); }), ExitCode::kConfig);
+  for (const int error : {ENOSPC, EDQUOT, EROFS, EIO, ESTALE}) {
+    EXPECT_THROW(refuse_output<DataError>(error, ""), DiskError) << error;
+    EXPECT_THROW(refuse_output<DataError>(std::error_code(error, std::generic_category()), ""), DiskError);
+  }
+  for (const int error : {0, EACCES, ENOENT, ENOTDIR})
+    EXPECT_THROW(refuse_output<DataError>(error, ""), DataError) << error;
+}
+
+TEST(File, AFullDiskIsToldWithItsRoom) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/not/there/x", said = reason_of(ENOSPC, path, 3 << 20);
+  EXPECT_TRUE(said.starts_with("No space left on device: the file system of " + folder.path() + " has "))
+      << said;
+  EXPECT_TRUE(said.ends_with(" free, and 3.0 MiB are needed")) << said;
+  EXPECT_EQ(reason_of(EDQUOT, path), "Disk quota exceeded");
 }
 
 TEST(File, OnlyRegularFilesAreOpenedAndNothingIsWaitedFor) {

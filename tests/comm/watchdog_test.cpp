@@ -148,7 +148,7 @@ TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
     text = report.get_future().get();
   });
   EXPECT_EQ(text,
-            "no progress for 0.3 seconds: rank 0 says nothing; rank 1 says nothing; "
+            "no progress for 0.3 seconds: each of ranks 0, 1 says nothing; "
             "rank 2 in step 0 has made no call yet");
 }
 
@@ -165,6 +165,55 @@ TEST_F(WatchdogTest, SpeaksWithoutItsFolder) {
     text = report.get_future().get();
   });
   EXPECT_EQ(text, "no progress for 0.3 seconds: rank 0 in step 0 has made no call yet; rank 1 says nothing");
+}
+
+/// Of thousands the line is short; all that they wrote is in one file, which the next start leaves, though it
+/// has fewer ranks, whose files go with those of the others.
+TEST_F(WatchdogTest, ManyRanksAreToldTogetherAndKeptInOneFile) {
+  constexpr int kRanks = 40;
+  std::filesystem::create_directories(folder_);
+  std::promise<std::string> report;
+  std::string text;
+  run_ranks(1, [&](Communicator& comm) {
+    WatchdogOptions first = options(comm);
+    first.size = kRanks;
+    Watchdog watchdog(first, comm.log(), [&](const std::string& spoken) { report.set_value(spoken); });
+    for (int rank = 1; rank < kRanks; ++rank) {
+      std::ofstream(folder_ / concat("watchdog_", rank, ".txt"))
+          << "rank " << rank << (rank < 20 ? " waits" : concat(" is at ", rank))
+          << "\nin call 7 of the job\n";
+    }
+    text = report.get_future().get();
+  });
+  EXPECT_TRUE(
+      text.starts_with("no progress for 0.3 seconds: rank 0 in step 0 has made no call yet; each of "
+                       "ranks 1 to 19 waits; rank 20 is at 20; rank 21 is at 21; "))
+      << text;
+  EXPECT_TRUE(text.ends_with("; rank 33 is at 33; 6 other ranks elsewhere; not arrived: rank 0")) << text;
+  const auto files = [&] {
+    std::vector<std::filesystem::path> kept;
+    int of_ranks = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.path().string().ends_with("Z.txt")) {
+        kept.push_back(entry.path());
+      } else {
+        ++of_ranks;
+      }
+    }
+    return std::pair(kept, of_ranks);
+  };
+  EXPECT_EQ(files().second, kRanks);
+  run_ranks(2, [&](Communicator& comm) {
+    const Watchdog next(options(comm), comm.log(), [](const std::string&) {});
+    comm.barrier();
+  });
+  const auto [kept, of_ranks] = files();
+  EXPECT_EQ(of_ranks, 0);
+  ASSERT_EQ(kept.size(), 1U);
+  std::ostringstream whole;
+  whole << std::ifstream(kept.front()).rdbuf();
+  EXPECT_TRUE(whole.str().starts_with(text + "\n\nrank 0 in step 0 has made no call yet\n")) << whole.str();
+  EXPECT_TRUE(whole.str().ends_with("\nrank 39 is at 39\nin call 7 of the job\n")) << whole.str();
 }
 
 /// Pipes whose other end nobody opens, and links to files of others.

@@ -282,7 +282,7 @@ TEST_F(CheckTest, RechunkedFilesTrainTheSameAndAFullDiskIsOneError) {
   ASSERT_EQ(setenv("PMIX_MCA_gds", "hash", 1), 0);
   const testing::SmallDisk small(4096);
   const std::string full = folder_ / "full";
-  expect_one_error(run(1, rechunk + full), 3, full);
+  expect_one_error(run(1, rechunk + full), 4, full);
   for (const auto& left : fs::directory_iterator(full)) ADD_FAILURE() << left.path();
 }
 
@@ -290,7 +290,7 @@ TEST_F(CheckTest, WhatCannotBeReadIsNotChecked) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   const std::string command =
       quoted(JIGSAW_TRAIN) + " " + arguments() + " > /dev/full 2> " + quoted(folder_ / "err.txt");
-  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4);
   EXPECT_NE(read(folder_ / "err.txt").find("error: what goes to stdout cannot be written in whole"),
             std::string::npos);
 }

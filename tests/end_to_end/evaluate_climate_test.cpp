@@ -113,7 +113,8 @@ TEST_F(EvaluateClimate, IsWhatLoopsOverTheForecastsFind) {
                                  " --netcdf " + (folder() / "climate_scores.nc") + " --maps " +
                                  (folder() / "maps.nc") + " --set 'mesh=" + mesh.json + "'");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    for (const char* part : {"climate of t2m [K] behind 1 step", "std ratio", "pattern"})
+    for (const char* part : {"climate of t2m [K] behind 1 step", "std ratio", "pattern",
+                             "trend of t2m in ten years [K]", " 2-3 "})
       EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " is not in\n" << outcome.out;
     const Json found = Json::parse(read(folder() / "climate.json")), &climate = found.at("climate");
     const NetcdfReader maps(folder() / "maps.nc"), table(folder() / "climate_scores.nc");
@@ -157,6 +158,25 @@ TEST_F(EvaluateClimate, IsWhatLoopsOverTheForecastsFind) {
         }
         EXPECT_GT(points[0].count, 1);
       }
+      // Two leads are behind the spin-up; of the standard calendar 3652 days are ten years.
+      const Json &trends = climate.at("trends").at(name), &means = found.at("scores").at(name);
+      std::size_t number = 0;
+      for (const auto& [region, trend] : trends.items()) {
+        const auto change = [&, of = region](const char* score) {
+          const Json& list = means.at(of).at(score);
+          return 3652 * 4 * (list.at(2).get<double>() - list.at(1).get<double>());
+        };
+        const double forecast = change("forecast_mean"), truth = change("truth_mean");
+        EXPECT_NEAR(trend.at("forecast_trend").get<double>(), forecast, 1e-5 * std::abs(forecast)) << region;
+        EXPECT_NEAR(trend.at("truth_trend").get<double>(), truth, 1e-5 * std::abs(truth)) << region;
+        EXPECT_NEAR(trend.at("drift").get<double>(), forecast - truth,
+                    1e-5 * (std::abs(forecast) + std::abs(truth)))
+            << region;
+        EXPECT_NE(truth, 0) << region;
+        EXPECT_EQ(table.values(name + "_climate_drift").at(number++), trend.at("drift").get<double>());
+      }
+      EXPECT_EQ(number, found.at("regions").size());
+      EXPECT_EQ(table.text(name + "_climate_drift", "units"), file.text(name, "units") + " (10 year)-1");
       // Nothing falls in March.
       EXPECT_TRUE(climate.at("scores").at(name).at("all").at("bias").at(3).is_null());
       const std::size_t march = 3 * weights.size() * file.values("longitude").size();

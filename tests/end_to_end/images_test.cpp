@@ -187,6 +187,24 @@ TEST_F(Images, SegmentationIsOneFunctionOnEveryMesh) {
            {R"({"data":2})", 2}});
 }
 
+/// Two regions, one inside the other.
+TEST_F(Images, RegionsAreOneFunctionOnEveryMesh) {
+  Json config = segment_config();
+  config["data"]["files"] = {fixture("volume.h5")};
+  config["data"]["dims"] = {"depth", "height", "width"};
+  config["data"]["variables"] = {"scan/density"};
+  config["data"]["targets"] = {"labels"};
+  config["data"]["classes"] = 3;
+  config["data"]["regions"] = {{1, 2}, 2};
+  config["data"]["ignore_index"] = 255;
+  config["data"]["crop"] = {4, 6, 4};
+  config["data"]["train"] = {{"depth", {0, 7}}};
+  config["data"]["valid"] = {{"depth", {7, 10}}};
+  config["model"]["patch"] = {1, 3, 2};
+  config["loss"] = {{"type", "dice_cross_entropy"}};
+  compare(config, "labels", "mean_dice", {{R"({"domain":[1,2,1],"tensor":2})", 4}, {R"({"data":2})", 2}});
+}
+
 /// Turned, scaled, deformed, blurred and noisy samples, of which half hold foreground; weights by frequency.
 TEST_F(Images, ChangedSamplesAreTheSameOnEveryMesh) {
   Json config = denoise_config();

@@ -108,6 +108,59 @@ std::pair<double, double> scores_of(const std::vector<double>& forecast, const s
   return {std::sqrt(squares), correlation};
 }
 
+/// March alone is whole between 20 February and April; on two ranks, beside loops over all steps of one. It
+/// goes on with April to the last bit.
+void expect_monthly_means(const std::string& of_run, const TemporaryFolder& folder,
+                          const OwnCalendar& calendar) {
+  const int march = calendar.january, april = 30, before = 4 * (calendar.february - 19) - 2;
+  const std::string command = "predict " + of_run + "--start 2004-02-20T06:00 --output ",
+                    two = " --set mesh.domain=[1,2] --mean month --time-series ";
+  Outcome outcome = run(
+      1, command + (folder / "each.nc") + " --time-series --steps " + std::to_string(before + 4 * march + 2));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome =
+      run(2, command + (folder / "march.nc") + two + "--steps " + std::to_string(before + 4 * march + 2));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("--mean month leaves out " + std::to_string(before) +
+                             " steps at the beginning and 2 steps at the end , of no whole month"),
+            std::string::npos)
+      << outcome.err;
+  const NetcdfReader each(folder / "each.nc"), one(folder / "march.nc");
+  const double begin = calendar.hours(3, 1, 0), end = begin + 24 * march, behind = end + 24 * april;
+  EXPECT_EQ(one.text("time", "calendar"), calendar.name);
+  EXPECT_EQ(one.values("time_bnds"), (std::vector<double>{begin, end}));
+  EXPECT_EQ(one.values("time"), (std::vector<double>{(begin + end) / 2}));
+  EXPECT_EQ(one.values("forecast_reference_time"), (std::vector<double>{calendar.hours(2, 20, 6)}));
+  const std::vector<double> times = each.values("time"), states = each.values("t2m"),
+                            mean = one.values("t2m");
+  ASSERT_EQ(mean.size(), kPoints);
+  EXPECT_EQ(times.front(), calendar.hours(2, 20, 12));
+  for (std::size_t i = 0; i < kPoints; ++i) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t t = 0; t < times.size(); ++t) {
+      if (times[t] < begin || times[t] >= end) continue;
+      sum += states[t * kPoints + i];
+      ++count;
+    }
+    ASSERT_EQ(count, 4 * march);
+    EXPECT_NEAR(mean[i], sum / count, 3.1e-5) << i;
+  }
+  const std::string more = std::to_string(4 * april + 1);
+  outcome = run(2, "predict " + of_run + "--output " + (folder / "april.nc") + " --continue " +
+                       (folder / "march.nc") + two + "--steps " + more);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  outcome = run(2, command + (folder / "both.nc") + two + "--steps " +
+                       std::to_string(before + 4 * march + 4 * april + 1));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const NetcdfReader rest(folder / "april.nc"), both(folder / "both.nc");
+  EXPECT_EQ(both.values("time_bnds"), (std::vector<double>{begin, end, end, behind}));
+  EXPECT_EQ(rest.values("time_bnds"), (std::vector<double>{end, behind}));
+  std::vector<double> joined = mean;
+  for (const double value : rest.values("t2m")) joined.push_back(value);
+  EXPECT_EQ(joined, both.values("t2m"));
+}
+
 class PredictCalendar : public ::testing::TestWithParam<OwnCalendar> {};
 
 TEST_P(PredictCalendar, CountsItsOwnDays) {
@@ -168,6 +221,8 @@ TEST_P(PredictCalendar, CountsItsOwnDays) {
                    forecast.begin() + (start - starts[0]) * static_cast<std::ptrdiff_t>(kLeads * kPoints)))
         << "the forecast from " << start;
   }
+
+  expect_monthly_means(of_run, folder, calendar);
 
   starts.resize(starts.size() - kLeads);  // those whose last lead is in the period
   outcome = run(2, "evaluate " + of_run + "--json " + (folder / "scores.json") + " --set mesh.domain=[1,2]");

@@ -2,6 +2,7 @@
 // those files have, too; one sentence where it cannot be done.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -83,6 +84,130 @@ TEST_F(ImagePredictions, OfPicturesHaveTheScoresThatValidationAndEvaluationSay) 
   EXPECT_NEAR(found["accuracy"]["mean"].get<double>(), right / 90, 1e-12);
   EXPECT_TRUE(found["hd95"]["1"]["mean"].is_number()) << found.dump();
   EXPECT_EQ(found["hd95"]["1"]["units"], "points");
+}
+
+/// Label files with the numbers 0, 4, 9 and 200, of which 4 and 9 are one class and 200 is none.
+TEST_F(ImagePredictions, OfMergedLabelsAreNumbersOfTheFiles) {
+  const Shape shape{6, 9};
+  const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}},
+      mask{"mask", OutputImage::Type::kByte, {"height", "width"}, shape, {}, {}};
+  std::vector<double> truth;
+  for (int number = 0; number < 3; ++number) {
+    std::vector<double> points, labels;
+    for (std::int64_t i = 0; i < shape.count(); ++i) {
+      points.push_back(std::sin(0.3 * static_cast<double>(i + 7 * number)));
+      labels.push_back(points.back() < 0 ? 9 : points.back() < 0.5 ? 0 : i % 11 == 0 ? 200 : 4);
+    }
+    write_image(folder_ / ("photo_" + std::to_string(number) + ".h5"), ImageFormat::kHdf5, {image, mask},
+                {points, labels});
+    if (number == 2) truth = labels;
+  }
+  const Json data = {{"task", "map"},
+                     {"files", {folder_ / "photo_*.h5"}},
+                     {"dims", {"height", "width"}},
+                     {"variables", {"image"}},
+                     {"targets", {"mask"}},
+                     {"classes", 2},
+                     {"labels", {{9, 4}, 0}},
+                     {"ignore_index", 200},
+                     {"train", {{"sample", {0, 1}}}},
+                     {"valid", {{"sample", {2, 2}}}}};
+  Json json = config(data, {3, 3});
+  json["model"] = {{"type", "unet"},         {"base_width", 4},           {"levels", 2},
+                   {"strides", {1, {1, 2}}}, {"norm_groups", "channels"}, {"activation", "leaky_relu"}};
+  json["loss"] = {{"type", "dice_cross_entropy"}};
+  json["optimizer"]["learning_rate"] = 0.02;
+  train("merged", json);
+  predict(2, "merged", "labels.h5", "--set 'mesh={\"domain\":[1,2]}' --input " + (folder_ / "photo_2.h5"));
+  const std::vector<double> labels = values(folder_ / "labels.h5", "mask");
+  ASSERT_EQ(labels.size(), truth.size());
+  double hits = 0, chosen = 0, labelled = 0, right = 0, counted = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    EXPECT_TRUE(labels[i] == 0 || labels[i] == 9) << labels[i];
+    if (truth[i] == 200) continue;
+    const bool is = truth[i] == 0, said = labels[i] == 0;
+    hits += is && said ? 1 : 0;
+    chosen += said ? 1 : 0;
+    labelled += is ? 1 : 0;
+    right += is == said ? 1 : 0;
+    counted += 1;
+  }
+  EXPECT_LT(counted, static_cast<double>(truth.size()));
+  EXPECT_TRUE(chosen > 0 && chosen < counted) << chosen;
+  const Json found = scores(2, "merged", "--set 'mesh={\"domain\":[2,1]}'")["scores"]["mask"];
+  EXPECT_NEAR(found["dice"]["1"]["mean"].get<double>(), 2 * hits / (chosen + labelled), 1e-12);
+  EXPECT_NEAR(found["accuracy"]["mean"].get<double>(), right / counted, 1e-12);
+  EXPECT_NEAR(validated("merged")["mask"]["accuracy"].get<double>(), right / counted, 1e-12);
+}
+
+/// Regions as of BraTS: the whole is classes 1 and 2, the core class 2, whose number in files is 4.
+TEST_F(ImagePredictions, OfRegionsAreClassesInThem) {
+  const Shape shape{6, 9};
+  const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}},
+      mask{"mask", OutputImage::Type::kByte, {"height", "width"}, shape, {}, {}};
+  std::vector<double> truth;
+  for (int number = 0; number < 3; ++number) {
+    std::vector<double> points;
+    truth.clear();
+    for (std::int64_t i = 0; i < shape.count(); ++i) {
+      points.push_back(std::sin(0.3 * static_cast<double>(i + 7 * number)));
+      truth.push_back(points.back() < -0.3 ? 0 : points.back() < 0.6 ? 1 : 4);
+    }
+    write_image(folder_ / ("photo_" + std::to_string(number) + ".h5"), ImageFormat::kHdf5, {image, mask},
+                {points, truth});
+  }
+  Json json = config({{"task", "map"},
+                      {"files", {folder_ / "photo_*.h5"}},
+                      {"dims", {"height", "width"}},
+                      {"variables", {"image"}},
+                      {"targets", {"mask"}},
+                      {"classes", 3},
+                      {"labels", {0, 1, 4}},
+                      {"regions", {{1, 2}, 2}},
+                      {"train", {{"sample", {0, 1}}}},
+                      {"valid", {{"sample", {2, 2}}}}},
+                     {3, 3});
+  json["model"] = {{"type", "unet"}, {"widths", {4, 4}}, {"norm_groups", "channels"}};
+  json["loss"] = {{"type", "dice_cross_entropy"}};
+  json["optimizer"]["learning_rate"] = 0.02;
+  train("regions", json);
+  const std::string input = " --input " + (folder_ / "photo_2.h5");
+  predict(2, "regions", "labels.h5", "--set 'mesh={\"domain\":[1,2]}'" + input);
+  predict(2, "regions", "shares.h5", "--classes probabilities --set 'mesh={\"tensor\":2}'" + input);
+  Shape found_shape;
+  const std::vector<double> labels = values(folder_ / "labels.h5", "mask"),
+                            shares = values(folder_ / "shares.h5", "mask", &found_shape);
+  ASSERT_EQ(found_shape.count(), 2 * shape.count());
+  const bool last = found_shape.back() == 2;
+  std::array<double, 2> hits{}, chosen{}, labelled{}, sure_hits{}, sure{};
+  double right = 0, largest = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const double whole = shares[last ? 2 * i : i], core = shares[last ? 2 * i + 1 : labels.size() + i];
+    largest = std::max(largest, whole + core);
+    EXPECT_EQ(labels[i], core > 0.5 ? 4 : whole > 0.5 ? 1 : 0) << i;
+    right += labels[i] == truth[i] ? 1 : 0;
+    for (const std::size_t r : {0U, 1U}) {
+      const auto inside = [&](double label) { return r == 0 ? label > 0 : label == 4; };
+      const bool is = inside(truth[i]), said = inside(labels[i]), share = (r == 0 ? whole : core) > 0.5;
+      hits[r] += is && said ? 1 : 0;
+      chosen[r] += said ? 1 : 0;
+      labelled[r] += is ? 1 : 0;
+      sure_hits[r] += is && share ? 1 : 0;
+      sure[r] += share ? 1 : 0;
+    }
+  }
+  EXPECT_GT(largest, 1.05) << "regions overlap: their probabilities are not shares of one";
+  const Json scored = scores(2, "regions", "--set 'mesh={\"domain\":[2,1]}'")["scores"]["mask"],
+             valid = validated("regions")["mask"];
+  for (const std::size_t r : {0U, 1U}) {
+    EXPECT_GT(chosen[r], 0);
+    const std::string name = std::to_string(r);
+    EXPECT_NEAR(scored["dice"][name]["mean"].get<double>(), 2 * hits[r] / (chosen[r] + labelled[r]), 1e-12);
+    EXPECT_NEAR(valid["dice"][r].get<double>(), 2 * sure_hits[r] / (sure[r] + labelled[r]), 1e-12);
+    EXPECT_TRUE(scored["hd95"][name]["mean"].is_number()) << scored.dump();
+  }
+  EXPECT_NEAR(scored["accuracy"]["mean"].get<double>(), right / 54, 1e-12);
+  EXPECT_FALSE(scored.contains("foreground_dice"));
 }
 
 TEST_F(ImagePredictions, OfNumbersHaveTheErrorsThatValidationSays) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
@@ -79,6 +80,41 @@ TEST_F(PredictLong, WritesEveryNthStepOrMeans) {
       EXPECT_LE(worst, 3.1e-5) << variable;
     }
   }
+}
+
+/// Days begin at midnight; a forecast from then on has its first day, without the start, and none that it
+/// does not end.
+TEST_F(PredictLong, WritesMeansOverDaysOfTheCalendar) {
+  const std::string from = "--start 2021-02-02 2021-02-04 --steps 10" + on(kMeshes[3]);
+  forecast(2, "each.nc", from);
+  forecast(2, "days.nc", from + "--mean day");
+  const NetcdfReader each(folder() / "each.nc"), days(folder() / "days.nc");
+  EXPECT_EQ(days.values("time"), each.values("time"));
+  EXPECT_EQ(days.values("lead_time"), (std::vector<double>{18, 42}));
+  EXPECT_EQ(days.values("lead_time_bnds"), (std::vector<double>{0, 24, 24, 48}));
+  for (std::size_t start = 0; start < 2; ++start) {
+    for (const auto& [lead, first, last] : {std::array<std::size_t, 3>{0, 0, 2}, {1, 3, 6}}) {
+      std::vector<double> wanted(kPoints);
+      for (std::size_t step = first; step <= last; ++step) {
+        const std::vector<double> state = field(each, "t2m", start, step);
+        for (std::size_t i = 0; i < kPoints; ++i)
+          wanted[i] += state[i] / static_cast<double>(last - first + 1);
+      }
+      const std::vector<double> found = field(days, "t2m", start, lead);
+      double worst = 0;
+      for (std::size_t i = 0; i < kPoints; ++i) worst = std::max(worst, std::abs(found[i] - wanted[i]));
+      EXPECT_LE(worst, 3.1e-5) << start << lead;
+    }
+  }
+  const std::string start = "--start 2021-02-02T06:00 ";
+  refused(predict(2, "no.nc", start + "2021-02-03 --steps 12 --mean day"), 2,
+          "those from 2021-02-02T06:00 and 2021-02-03T00:00 are not; give each start an --output of its own");
+  refused(predict(1, "no.nc", start + "--steps 5 --mean day"), 2, "has all states of no day");
+  refused(predict(1, "no.nc", start + "--steps 5 --mean months"), 2,
+          "or day, month, season or year, not months");
+  refused(predict(1, "no.nc", start + "--steps 5 --mean 0"), 2, "a number of steps between 1 and 100000");
+  refused(predict(1, "no.nc", start + "2021-02-03 --time-series"), 2,
+          "--time-series is of one forecast, and there are 2 starts");
 }
 
 /// Whatever leads and variables the file to go on from holds; once more from what went on; some starts alone.
@@ -235,7 +271,7 @@ TEST_F(PredictLong, AStateThatDoesNotFitIsNoLossOfTheForecasts) {
     const testing::SmallDisk small(static_cast<rlim_t>((output + state) / 2));
     const Outcome outcome =
         predict(1, "full.nc", "--overwrite --restart " + std::string(restart) + " " + options);
-    EXPECT_EQ(outcome.exit_code, error ? 3 : 0) << outcome.err;
+    EXPECT_EQ(outcome.exit_code, error ? 4 : 0) << outcome.err;
     EXPECT_EQ(outcome.errors().size(), error ? 1U : 0U) << outcome.err;
     EXPECT_NE(outcome.err.find("full.nc is written, but not the state to go on from"), std::string::npos)
         << outcome.err;

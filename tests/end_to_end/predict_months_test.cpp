@@ -125,6 +125,20 @@ TEST_P(PredictMonths, FollowOneAnother) {
   EXPECT_EQ(means.values("valid_time_bnds"), (std::vector<double>{begin_of(108), begin_of(111)}));
   EXPECT_EQ(means.text("tas", "cell_methods"), "lead_time: mean (interval: 1 month)");
 
+  // Winter without December, which is the start, and spring; June is no whole summer.
+  outcome = run(2, "predict " + model + "--steps 6 --mean season --start 2006-12-30 --output " +
+                       (folder / "seasons.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const NetcdfReader seasons(folder / "seasons.nc");
+  EXPECT_EQ(seasons.values("lead_time"), (std::vector<double>{2, 5}));
+  EXPECT_EQ(seasons.values("lead_time_bnds"), (std::vector<double>{0, 2, 2, 5}));
+  EXPECT_EQ(seasons.values("valid_time"), (std::vector<double>{middle(109), middle(112)}));
+  EXPECT_EQ(seasons.values("valid_time_bnds"),
+            (std::vector<double>{begin_of(108), begin_of(110), begin_of(110), begin_of(113)}));
+  outcome = run(1, "predict " + model + "--mean day --start 2006-12-30 --output " + (folder / "days.nc"));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("--mean day is shorter than a step of 1 mo"), std::string::npos) << outcome.err;
+
   outcome = run(2, "evaluate " + model + "--leads 3 --json " + (folder / "scores.json"));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json scores = Json::parse(read(folder / "scores.json"));

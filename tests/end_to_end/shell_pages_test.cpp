@@ -48,7 +48,7 @@ TEST(ShellPages, AFullDiskBehindStdoutIsAnError) {
        {std::string("config --schema"), std::string("manual"), std::string("--help"), plan}) {
     const std::string command =
         quoted(JIGSAW_TRAIN) + " " + arguments + " > /dev/full 2> " + quoted(folder / "err.txt");
-    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3) << arguments;
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4) << arguments;
     EXPECT_NE(read(folder / "err.txt").find("stdout"), std::string::npos) << arguments;
   }
 }

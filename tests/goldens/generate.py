@@ -298,6 +298,7 @@ def write_layers(folder):
 
 def write_activations(folder):
     activations = {"relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "mish": F.mish}
+    activations["leaky_relu"] = F.leaky_relu
     with create(folder, "activations.h5") as file:
         for name, activation in activations.items():
             x = torch.cat([torch.linspace(-9, 9, 37), torch.tensor([0.1])])  # 0, too, where torch has a slope
@@ -703,6 +704,16 @@ UNETS = {
     "unet_3d": {"field": (1, 7, 5, 6, 2), "widths": (4, 6), "outputs": 1, "padding": "zeros", "up": "nearest"},
 }
 UNET_GROUPS = 2
+# As nnU-Net plans one for a volume of thick slices: the names and the shapes of PlainConvUNet's arguments.
+PLANNED_UNET = {
+    "field": (2, 5, 13, 11, 2),
+    "outputs": 3,
+    "features_per_stage": (2, 3, 4, 4),
+    "kernel_sizes": ((1, 3, 3), (3, 3, 3), (3, 3, 3), (1, 3, 3)),
+    "strides": ((1, 1, 1), (1, 2, 2), (2, 2, 2), (1, 3, 2)),
+    "n_conv_per_stage": (2, 3, 1, 2),
+    "n_conv_per_stage_decoder": (1, 2, 1),  # from the coarsest on
+}
 
 
 def unet_parameters(spec, dims):
@@ -754,12 +765,95 @@ def unet(x, p, spec):
     return conv(x, below(p, "head"))
 
 
+class ConvolutionStage(torch.nn.Sequential):
+    """So many of convolution, instance norm and leaky ReLU, the first convolution with the stride."""
+
+    def __init__(self, inputs, features, kernel, stride, count):
+        layers = []
+        for number in range(count):
+            layers.append(
+                torch.nn.Conv3d(
+                    inputs if number == 0 else features,
+                    features,
+                    kernel,
+                    stride if number == 0 else 1,
+                    padding=tuple((k - 1) // 2 for k in kernel),
+                )
+            )
+            layers.append(torch.nn.InstanceNorm3d(features, eps=1e-5, affine=True))
+            layers.append(torch.nn.LeakyReLU())
+        super().__init__(*layers)
+
+    def named(self, path):
+        names = {}
+        for number in range(len(self) // 3):
+            for kind, layer in (("conv", self[3 * number]), ("norm", self[3 * number + 1])):
+                for which in ("weight", "bias"):
+                    names[f"{path}.{kind}{number + 1}.{which}"] = getattr(layer, which)
+        return names
+
+
+class PlannedUNet(torch.nn.Module):
+    """nnU-Net's PlainConvUNet, but skips stand before what comes up, which is cropped to their points."""
+
+    def __init__(self, spec):
+        super().__init__()
+        features, kernels, strides = spec["features_per_stage"], spec["kernel_sizes"], spec["strides"]
+        inputs = (spec["field"][-1], *features)
+        self.encoder = torch.nn.ModuleList(
+            ConvolutionStage(inputs[i], features[i], kernels[i], strides[i], spec["n_conv_per_stage"][i])
+            for i in range(len(features))
+        )
+        self.ups, self.decoder = torch.nn.ModuleList(), torch.nn.ModuleList()
+        for s in range(1, len(features)):  # from the coarsest on
+            below, here = features[-s], features[-(s + 1)]
+            count = spec["n_conv_per_stage_decoder"][s - 1]
+            self.ups.append(torch.nn.ConvTranspose3d(below, here, strides[-s], strides[-s]))
+            self.decoder.append(ConvolutionStage(2 * here, here, kernels[-(s + 1)], 1, count))
+        self.head = torch.nn.Conv3d(features[0], spec["outputs"], 1)
+
+    def named(self):
+        names, levels = {}, len(self.encoder)
+        for i, stage in enumerate(self.encoder):
+            names |= stage.named(f"encoder.{i}")
+        for s, (up, stage) in enumerate(zip(self.ups, self.decoder)):
+            path = f"decoder.{levels - 2 - s}"
+            names |= {f"{path}.up.weight": up.weight, f"{path}.up.bias": up.bias} | stage.named(path)
+        return names | {"head.weight": self.head.weight, "head.bias": self.head.bias}
+
+    def forward(self, x):
+        skips = []
+        for stage in self.encoder:
+            x = stage(x)
+            skips.append(x)
+        for s, (up, stage) in enumerate(zip(self.ups, self.decoder)):
+            skip = skips[-(s + 2)]
+            x = up(x)
+            for dim in range(2, x.dim()):
+                x = x.narrow(dim, 0, skip.shape[dim])
+            x = stage(torch.cat((skip, x), 1))
+        return self.head(x)
+
+
+def planned_unet(x, p, model):
+    names = {id(parameter): name for name, parameter in model.named().items()}
+    own = {name: p[names[id(parameter)]] for name, parameter in model.named_parameters()}
+    return to_channels_last(torch.func.functional_call(model, own, (to_channels_first(x),)))
+
+
 def write_unets(folder):
     with create(folder, "unets.h5") as file:
         for name, spec in UNETS.items():
             x = randn(*spec["field"])
             parameters = unet_parameters(spec, len(spec["field"]) - 2)
             layer_case(file, name, lambda values, p: unet(values, p, spec), x, parameters)
+        model = PlannedUNet(PLANNED_UNET)
+        x = randn(*PLANNED_UNET["field"])
+        parameters = {name: parameter.detach() for name, parameter in model.named().items()}
+        for name, parameter in parameters.items():
+            if ".norm" in name:
+                parameters[name] = parameter + randn(*parameter.shape, scale=0.2)
+        layer_case(file, "unet_planned", lambda values, p: planned_unet(values, p, model), x, parameters)
 
 
 # ---------------------------------------------------------------- weathermixer*.h5

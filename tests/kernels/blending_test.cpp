@@ -60,6 +60,33 @@ TEST_P(Blending, OneDimAndNothing) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-15) << i;
 }
 
+/// Bits are dims along which values run backwards.
+TEST_P(Blending, MirroredValuesCountAtTheirPoints) {
+  constexpr std::size_t kChannels = 2;
+  const Array weights = random_array(context_, {4, 5, 6}, DType::kFloat64, 1),
+              values = random_array(context_, {2, 3, 4, kChannels}, DType::kFloat32, 2);
+  const std::vector<double> ws = values_of(weights), vs = values_of(values);
+  for (unsigned mirrored = 0; mirrored < 8; ++mirrored) {
+    Array sums = random_array(context_, {3, 3, 6, kChannels}, DType::kFloat64, 3);
+    std::vector<double> wanted = values_of(sums);
+    std::size_t i = 0;
+    for (std::size_t a = 0; a < 2; ++a)
+      for (std::size_t b = 0; b < 3; ++b)
+        for (std::size_t c = 0; c < 4; ++c)
+          for (std::size_t channel = 0; channel < kChannels; ++channel, ++i) {
+            const std::size_t z = (mirrored & 1) != 0 ? 1 - a : a, y = (mirrored & 2) != 0 ? 2 - b : b,
+                              x = (mirrored & 4) != 0 ? 3 - c : c;
+            wanted[((1 + z) * 3 + y) * 6 * kChannels + (2 + x) * kChannels + channel] +=
+                ws[((1 + z) * 5 + 2 + y) * 6 + 1 + x] * vs[i];
+          }
+    add_weighted(context_, values, weights, {{1, 2, 1}, {2, 3, 4}}, sums,
+                 {{1, 0, 2, 0}, {2, 3, 4, kChannels}}, mirrored);
+    const std::vector<double> found = values_of(sums);
+    for (std::size_t at = 0; at < wanted.size(); ++at)
+      EXPECT_NEAR(found[at], wanted[at], 1e-15) << mirrored << " at " << at;
+  }
+}
+
 TEST_P(Blending, WhatDoesNotFitIsRefused) {
   const Array weights = random_array(context_, {4, 4}, DType::kFloat64, 1),
               values = random_array(context_, {2, 3, 2}, DType::kFloat32, 2);

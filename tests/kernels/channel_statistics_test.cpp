@@ -60,6 +60,8 @@ double value_of(Activation activation, double z) {
       return 1 / (1 + std::exp(-z));
     case Activation::kMish:
       return z * std::tanh(std::log1p(std::exp(z)));
+    case Activation::kLeakyRelu:
+      return std::max(z, 0.01 * z);
   }
   return 0;
 }
@@ -83,6 +85,8 @@ double derivative_of(Activation activation, double z) {
       const double inner = std::tanh(std::log1p(std::exp(z)));
       return inner + z * sigma * (1 - inner * inner);
     }
+    case Activation::kLeakyRelu:
+      return z > 0 ? 1 : 0.01;
   }
   return 0;
 }
@@ -168,7 +172,8 @@ TEST_P(ChannelStatistics, ApplyAndGradient) {
                                                 {Activation::kSilu, true},
                                                 {Activation::kTanh, true},
                                                 {Activation::kSigmoid, true},
-                                                {Activation::kMish, true}}) {
+                                                {Activation::kMish, true},
+                                                {Activation::kLeakyRelu, true}}) {
         SCOPED_TRACE(static_cast<int>(activation));
         const ChannelMap map{centre, a, shifted ? shift : Array(), activation};
         std::vector<double> y(xs.size()), dx(xs.size()), sums(2 * m.size(), 0.0);

@@ -29,6 +29,7 @@ class FakeCudnn : public FakeCudaFinds {
   ~FakeCudnn() override {
     fake_cuda::machine().cudnn = before_;
     fake_cuda::machine().cudnn_refuses = 0;
+    fake_cuda::machine().cudnn_f32_gradients = 1;
     fake_cuda::machine().cudnn_lacks = 0;
   }
 
@@ -289,6 +290,34 @@ TEST_F(FakeCudnn, AttentionInParts) {
     testing::expect_near(gradients(context_, call), gradients(host, call),
                          testing::tolerance(call.type, 64, 8));
     EXPECT_EQ(fake_cuda::cudnn_runs() - before, call.runs == 0 ? 0 : 1 + call.runs) << "forward and backward";
+  }
+}
+
+/// Where it has no plan for gradients of keys and values in f32 they are rounded, and nothing is said; where
+/// they would have to be added up our kernel works them out.
+TEST_F(FakeCudnn, GradientsOfKeysAreRoundedWhereItHasNoneInF32) {
+  const Shape shape{2, 301, 3, 2, 16};
+  const auto gradients = [&](Context& context) {
+    const Array qkv = testing::random_array(context, shape, DType::kBfloat16, 1);
+    const AttentionResult result =
+        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
+    const Array dqkv(context, shape, DType::kFloat32);
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
+                       result.log_sum_exp, {}, {.scale = 0.3}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    return values_of(dqkv);
+  };
+  fake_cuda::machine().cudnn_f32_gradients = 0;
+  for (const bool parts : {false, true}) {
+    SCOPED_TRACE(parts ? "queries in parts" : "whole");
+    Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
+    std::swap(fresh, context_);
+    if (parts) context_.state<cuda::AttentionParts>().most_pairs = std::int64_t{128} * 128 * 6;
+    Context host = Context::make_host(Backend::kReference, 1);
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    const std::vector<double> found = gradients(context_);
+    testing::expect_near(found, gradients(host), testing::tolerance(DType::kBfloat16, 64, 8));
+    EXPECT_EQ(fake_cuda::cudnn_runs() - before, parts ? 1 : 2) << "forward and backward";
+    EXPECT_EQ(take_remarks(context_).size(), parts ? 1U : 0U);
   }
 }
 

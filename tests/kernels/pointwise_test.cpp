@@ -124,7 +124,9 @@ const Curve kCurves[] = {
      [](double x) {
        const double inner = std::tanh(std::log1p(std::exp(x)));
        return inner + x / (1 + std::exp(-x)) * (1 - inner * inner);
-     }}};
+     }},
+    {"leaky_relu", Activation::kLeakyRelu, [](double x) { return x > 0 ? x : x / 100; },
+     [](double x) { return x > 0 ? 1.0 : 0.01; }}};
 
 TEST_P(Pointwise, ActivationsAreTheirDefinitions) {
   for (const Curve& curve : kCurves) {
@@ -154,13 +156,12 @@ TEST_P(Pointwise, ActivationsOfExtremes) {
   const Array ones = filled(context_, x.shape(), DType::kFloat32, 1.0),
               nan = filled(context_, {3}, DType::kFloat32, std::nan(""));
   const double large = static_cast<float>(1e30), tiny = static_cast<float>(1e-10);
-  const std::vector<std::vector<double>> wanted = {{large, 0, 0, tiny, 0},
-                                                   {large, 0, 0, tiny / 2, 0},
-                                                   {1, -1, 0, tiny, -1},
-                                                   {1, 0, 0.5, 0.5, 0},
-                                                   {large, 0, 0, 0.6 * tiny, 0}};
-  const std::vector<std::vector<double>> slopes = {
-      {1, 0, 0, 1, 0}, {1, 0, 0.5, 0.5, 0}, {0, 0, 1, 1, 0}, {0, 0, 0.25, 0.25, 0}, {1, 0, 0.6, 0.6, 0}};
+  const std::vector<std::vector<double>> wanted = {
+      {large, 0, 0, tiny, 0}, {large, 0, 0, tiny / 2, 0},   {1, -1, 0, tiny, -1},
+      {1, 0, 0.5, 0.5, 0},    {large, 0, 0, 0.6 * tiny, 0}, {large, -0.01 * large, 0, tiny, -2}};
+  const std::vector<std::vector<double>> slopes = {{1, 0, 0, 1, 0},     {1, 0, 0.5, 0.5, 0},
+                                                   {0, 0, 1, 1, 0},     {0, 0, 0.25, 0.25, 0},
+                                                   {1, 0, 0.6, 0.6, 0}, {1, 0.01, 0.01, 1, 0.01}};
   for (std::size_t curve = 0; curve < wanted.size(); ++curve) {
     SCOPED_TRACE(kCurves[curve].name);
     const PointwiseChain chain{.activation = kCurves[curve].activation};

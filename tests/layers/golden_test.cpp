@@ -49,7 +49,8 @@ TEST(GoldenLayer, Gelu) {
 }
 
 TEST(GoldenLayer, Activations) {
-  const std::map<std::string, ActivationKind> activations = {{"mish", ActivationKind::kMish},
+  const std::map<std::string, ActivationKind> activations = {{"leaky_relu", ActivationKind::kLeakyRelu},
+                                                             {"mish", ActivationKind::kMish},
                                                              {"relu", ActivationKind::kRelu},
                                                              {"sigmoid", ActivationKind::kSigmoid},
                                                              {"silu", ActivationKind::kSilu},

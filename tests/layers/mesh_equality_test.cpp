@@ -329,7 +329,7 @@ TEST(MeshEquality, ConfiguredActivations) {
       {{"type", "token_mixing"}, {"activation", "prelu"}},
       {{"type", "conv"}, {"features", 6}, {"kernel", 3}, {"padding", 1}, {"activation", "gelu"}},
       {{"type", "conv"}, {"features", 4}, {"kernel", 1}, {"bias", false}, {"activation", "prelu"}},
-      {{"type", "channel_mixing"}, {"activation", "none"}},
+      {{"type", "channel_mixing"}, {"activation", "leaky_relu"}},
       {{"type", "linear"}, {"features", 2}}};
   TrainingRun run{.model = {{"type", "sequential"}, {"layers", layers}}, .space = {7, 9}};
   run.samples = 2;

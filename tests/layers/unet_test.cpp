@@ -168,7 +168,101 @@ TEST(UNet, OfVolumesIsTorchs) {
   expect_equal(run_on(run, {2, 2, 1}, 2).tensors, expected, 1e-10);
 }
 
+const Json kPlanned = {{"type", "unet"},
+                       {"widths", {2, 3, 4, 4}},
+                       {"kernels", {{1, 3, 3}, 3, 3, {1, 3, 3}}},
+                       {"strides", {1, {1, 2, 2}, 2, {1, 3, 2}}},
+                       {"convolutions", {2, 3, 1, 2}},
+                       {"decoder_convolutions", {1, 2, 1}},
+                       {"norm_groups", "channels"},
+                       {"down", "first_conv"},
+                       {"up", "conv_transpose"},
+                       {"activation", "leaky_relu"}};
+
+TEST(UNet, AsPlannedForThickSlicesIsTorchs) {
+  Tensors expected;
+  const ModelRun run = golden_run("unet_planned", kPlanned, {2, 5, 13, 11, 2}, 3, expected);
+  for (const auto& [domain, tensor] : std::vector<std::pair<std::vector<int>, int>>{
+           {{1, 1, 1}, 1}, {{2, 1, 1}, 1}, {{1, 2, 2}, 1}, {{1, 3, 1}, 2}, {{2, 2, 1}, 1}}) {
+    SCOPED_TRACE(concat("domain [", join(domain, ", "), "] tensor ", tensor));
+    expect_equal(run_on(run, domain, tensor).tensors, expected, 1e-9);
+  }
+  expect_equal(run_on(run, {1, 1, 1}, 1, 2).tensors, expected, 1e-9);
+}
+
 // ---- one function
+
+TEST(UNet, WithStridesOfItsOwnIsOneFunctionOnEveryMesh) {
+  for (const std::string down : {"max_pool", "avg_pool", "conv", "first_conv"}) {
+    const Json unet = {{"type", "unet"},
+                       {"base_width", 4},
+                       {"levels", 3},
+                       {"most_width", 6},
+                       {"strides", {1, {1, 3}, {3, 2}}},
+                       {"kernels", {3, {1, 5}, 1}},
+                       {"convolutions", {1, 3, 2}},
+                       {"norm_groups", 2},
+                       {"down", down},
+                       {"up", down == "conv" ? "linear" : "nearest"},
+                       {"padding_mode", {"zeros", "circular"}}};
+    const ModelRun run{unet, {2, 11, 22, 3}, 2, {}, {}};
+    const Tensors one = run_on(run, {1, 1}, 1).tensors;
+    EXPECT_EQ(one.at("encoder.2.conv2.bias").size(), 6U);
+    EXPECT_EQ(one.count("decoder.1.conv3.bias"), 1U);
+    for (const auto& [domain, tensor] :
+         std::vector<std::pair<std::vector<int>, int>>{{{2, 1}, 1}, {{1, 3}, 1}, {{2, 2}, 1}}) {
+      SCOPED_TRACE(concat(down, " domain [", join(domain, ", "), "] tensor ", tensor));
+      expect_equal(run_on(run, domain, tensor).tensors, one, 1e-10);
+    }
+  }
+}
+
+/// What is said of a level is what is said of all: the same parameters, and the same numbers.
+TEST(UNet, OfListsThatSayTheDefaultsIsTheSame) {
+  const Json plain = {{"type", "unet"}, {"widths", {4, 6, 8}}, {"norm_groups", 2}};
+  Json said = plain;
+  said.update({{"kernels", {3, {3, 3}, 3}},
+               {"strides", {1, 2, {2, 2}}},
+               {"convolutions", {2, 2, 2}},
+               {"decoder_convolutions", 2}});
+  EXPECT_EQ(run_on({said, {1, 9, 10, 2}, 1, {}, {}}, {2, 1}, 1).tensors,
+            run_on({plain, {1, 9, 10, 2}, 1, {}, {}}, {2, 1}, 1).tensors);
+}
+
+TEST(UNet, RefusesListsThatDoNotFit) {
+  const auto message = [](const Json& changes) {
+    Json model = {{"type", "unet"}, {"widths", {4, 4, 4}}, {"norm_groups", 0}};
+    model.update(changes);
+    try {
+      const ModelDescription description{{8, 8}, 1, 1, {}, {}};
+      build_model(parse<ModelSection>(Json{{"model", model}}).model, description);
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto begins = [&](const Json& changes, const std::string& text) {
+    EXPECT_EQ(message(changes).find(text), 0U) << message(changes);
+  };
+  EXPECT_EQ(message({{"strides", {1, 2, 2}}}), "");
+  begins({{"strides", {2, 2}}}, "model.strides has 2 entries for 3 levels");
+  begins({{"strides", {{1, 2}, 2, 2}}}, "model.strides must begin with 1");
+  begins({{"strides", {1, {1, 2, 2}, 2}}}, "model.strides[1] has 3 entries for 2 spatial dims");
+  begins({{"strides", {1, 8, 2}}}, "model.strides[2] leaves a grid of");
+  begins({{"strides", {1, 0, 2}}}, "model.strides[1] must be");
+  begins({{"strides", {1, Json::array(), 2}}}, "model.strides[1] has 0 entries for 2 spatial dims");
+  begins({{"kernels", {Json::array(), 3, 3}}}, "model.kernels[0] has 0 entries for 2 spatial dims");
+  begins({{"kernel", Json::array()}}, "model.kernel");
+  begins({{"padding_mode", Json::array()}}, "model.padding_mode must not be empty");
+  begins({{"kernels", {3, 3}}}, "model.kernels has 2 entries for 3 levels");
+  begins({{"kernels", {3, {3, 3, 1}, 3}}}, "model.kernels[1] has 3 entries for 2 spatial dims");
+  begins({{"kernels", {3, 4, 3}}}, "model.kernels must be odd");
+  begins({{"kernels", {3, 3, 3}}, {"kernel", 5}}, "model.kernels stand in place of kernel");
+  begins({{"kernel", {3, 3, 3}}}, "model.kernel has 3 entries for 2 spatial dims");
+  begins({{"convolutions", {1, 2}}}, "model.convolutions has 2 entries for 3 levels");
+  begins({{"decoder_convolutions", {1, 2, 1}}}, "model.decoder_convolutions has 3 entries for 2 levels");
+  begins({{"norm_groups", "channel"}}, "model.norm_groups must be");
+}
 
 TEST(UNet, IsOneFunctionOnEveryMeshWithOddExtents) {
   for (const std::string down : {"max_pool", "conv"}) {

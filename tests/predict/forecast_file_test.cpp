@@ -67,7 +67,7 @@ class ForecastFileTest : public ::testing::Test {
 
   ForecastContents contents_{{at("2020-02-27T06:00"), at("2020-02-29")},
                              6 * kHour,
-                             3,
+                             {0, 3},
                              // Against the order of the file's levels.
                              {{"t", 500}, {"t2m", std::nullopt}, {"t", 850}},
                              false,
@@ -137,9 +137,9 @@ TEST_F(ForecastFileTest, SaysWhatCfAsksFor) {
 
 /// Every second step of those behind the third one, as far as they came.
 TEST_F(ForecastFileTest, MayHoldSomeOfTheStepsAndEndEarly) {
-  contents_.first_step = 3;
-  contents_.steps = 10;
-  contents_.every = 2;
+  contents_.leads.first = 3;
+  contents_.leads.last = 10;
+  contents_.leads.every = 2;
   const std::string path = folder_.path() + "/out.nc";
   OutputFile output(path, false);
   ForecastFile file(files_, contents_, output, 1);
@@ -166,9 +166,9 @@ TEST_F(ForecastFileTest, MayHoldSomeOfTheStepsAndEndEarly) {
 }
 
 TEST_F(ForecastFileTest, MeansSayFromWhereToWhereTheyAre) {
-  contents_.steps = 6;
-  contents_.every = 2;
-  contents_.means = true;
+  contents_.leads.last = 6;
+  contents_.leads.every = 2;
+  contents_.leads.means = true;
   const std::string path = folder_.path() + "/out.nc";
   write(path);
   const NetcdfReader file(path);
@@ -183,6 +183,114 @@ TEST_F(ForecastFileTest, MeansSayFromWhereToWhereTheyAre) {
   EXPECT_EQ(file.text("t2m", "cell_methods"), "lead_time: mean (interval: 6 hours)");
 }
 
+/// From 27 February of a leap year on: 28 and 29 February, 1 March, of which the last reaches beyond a step.
+TEST_F(ForecastFileTest, MeansOverTheCalendarReachFromItsPeriodsEndToEnd) {
+  contents_.starts.resize(1);
+  contents_.leads = {0,
+                     14,
+                     1,
+                     true,
+                     "day",
+                     {{3, 6, {18 * kHour, 42 * kHour}},
+                      {7, 10, {42 * kHour, 66 * kHour}},
+                      {11, 14, {66 * kHour, 90 * kHour}}}};
+  const std::string path = folder_.path() + "/out.nc";
+  const auto write_leads = [&] {
+    OutputFile output(path, true);
+    ForecastFile file(files_, contents_, output, 1);
+    const Box all = Box::whole(files_.grid().shape());
+    for (std::int64_t lead = 0; lead < 2; ++lead) {
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < all.extent.count(); ++i) values.push_back(value(2, 0, lead, i));
+      file.write(2, 0, lead, all, values);
+    }
+    file.close(1, 2);
+    output.commit();
+  };
+  write_leads();
+  {
+    const NetcdfReader file(path);
+    EXPECT_EQ(file.values("lead_time"), (std::vector<double>{36, 60}));
+    EXPECT_EQ(file.values("lead_time_bnds"), (std::vector<double>{18, 42, 42, 66}));
+    EXPECT_EQ(file.values("valid_time"), (std::vector<double>{439698, 439722}));
+    EXPECT_EQ(file.values("valid_time_bnds"), (std::vector<double>{439680, 439704, 439704, 439728}));
+    EXPECT_EQ(file.text("t", "cell_methods"), "lead_time: mean (interval: 6 hours)");
+  }
+  contents_.time_series = true;
+  write_leads();
+  const NetcdfReader file(path);
+  EXPECT_EQ(file.dimensions("t"),
+            (std::vector<std::string>{"time", "pressure_level", "latitude", "longitude"}));
+  EXPECT_EQ(file.dimensions("time_bnds"), (std::vector<std::string>{"time", "bounds"}));
+  EXPECT_EQ(file.values("time"), (std::vector<double>{439692, 439716})) << "their middle";
+  EXPECT_EQ(file.values("time_bnds"), (std::vector<double>{439680, 439704, 439704, 439728}));
+  EXPECT_EQ(file.text("time", "bounds"), "time_bnds");
+  EXPECT_EQ(file.text("time", "standard_name"), "time");
+  EXPECT_EQ(file.text("time", "axis"), "T");
+  EXPECT_EQ(file.text("time", "units"), "hours since 1970-01-01 00:00:00");
+  EXPECT_EQ(file.text("time", "calendar"), "proleptic_gregorian");
+  EXPECT_EQ(file.text("t", "cell_methods"), "time: mean (interval: 6 hours)");
+  EXPECT_EQ(file.text("t", "coordinates"), "forecast_reference_time");
+  EXPECT_EQ(file.dimensions("forecast_reference_time"), std::vector<std::string>());
+  EXPECT_EQ(file.values("forecast_reference_time"), std::vector<double>{439662});
+  EXPECT_FALSE(file.has("lead_time") || file.has("valid_time"));
+  int growing = 0, dimension = 0;
+  ASSERT_EQ(nc_inq_unlimdim(file.id(), &growing), NC_NOERR);
+  ASSERT_EQ(nc_inq_dimid(file.id(), "time", &dimension), NC_NOERR);
+  EXPECT_EQ(growing, dimension);
+  const std::vector<double> values = file.values("t");
+  const std::int64_t points = files_.grid().shape().count();
+  ASSERT_EQ(std::ssize(values), 4 * points);
+  for (std::int64_t lead = 0; lead < 2; ++lead)
+    for (std::int64_t i = 0; i < points; ++i)  // 850 stands first
+      ASSERT_EQ(values[static_cast<std::size_t>(2 * lead * points + i)], value(2, 0, lead, i));
+}
+
+/// Steps have the time that they are of, and no bounds; days begin within an hour, which leads are whole in.
+TEST_F(ForecastFileTest, ASeriesOfStepsHasTheirTimes) {
+  contents_.starts.resize(1);
+  contents_.leads = {3, 10, 2};
+  contents_.time_series = true;
+  contents_.members = 2;
+  const std::string path = folder_.path() + "/out.nc";
+  OutputFile output(path, false);
+  const Box all = Box::whole(files_.grid().shape());
+  const std::int64_t points = all.extent.count();
+  {
+    ForecastFile file(files_, contents_, output, 1);
+    for (std::int64_t lead = 0; lead < 4; ++lead) {
+      for (std::int64_t member = 0; member < 2; ++member) {
+        std::vector<float> values;
+        for (std::int64_t i = 0; i < points; ++i) values.push_back(value(1, member, lead, i));
+        file.write(1, 0, lead, all, values, member);
+      }
+    }
+    file.finish();
+  }
+  const NetcdfReader found(path);
+  EXPECT_EQ(found.values("time"), (std::vector<double>{439686, 439698, 439710, 439722}));
+  EXPECT_FALSE(found.has("time_bnds"));
+  EXPECT_EQ(found.text("t2m", "cell_methods"), "");
+  EXPECT_EQ(found.dimensions("t2m"), (std::vector<std::string>{"time", "number", "latitude", "longitude"}));
+  const std::vector<double> values = found.values("t2m");
+  ASSERT_EQ(std::ssize(values), 8 * points);
+  for (std::int64_t i = 0; i < 8 * points; ++i) {
+    ASSERT_EQ(values[static_cast<std::size_t>(i)], value(1, i / points % 2, i / points / 2, i % points));
+  }
+  contents_.time_series = false;
+  contents_.leads = {0, 5, 1, true, "day", {{2, 5, {5 * kHour + 1800, 29 * kHour + 1800}}}};
+  OutputFile other(folder_.path() + "/other.nc", false);
+  {
+    ForecastFile file(files_, contents_, other, 1);
+    file.finish();
+  }
+  const NetcdfReader halves(folder_.path() + "/other.nc");
+  EXPECT_EQ(halves.text("lead_time", "units"), "minutes");
+  EXPECT_EQ(halves.values("lead_time"), std::vector<double>{1800});
+  EXPECT_EQ(halves.values("lead_time_bnds"), (std::vector<double>{330, 1770}));
+  EXPECT_EQ(halves.text("t", "cell_methods"), "lead_time: mean (interval: 360 minutes)");
+}
+
 TEST_F(ForecastFileTest, LeadsWithinAnHourAreMinutesOrSeconds) {
   const auto expect = [&](Time lead, const std::string& units, const std::vector<double>& leads) {
     contents_.lead_time = lead;
@@ -193,14 +301,14 @@ TEST_F(ForecastFileTest, LeadsWithinAnHourAreMinutesOrSeconds) {
     EXPECT_EQ(file.values("lead_time"), leads);
     EXPECT_EQ(file.text("time", "units"), "seconds since 1970-01-01 00:00:00");
     const auto first = static_cast<double>(at("2020-02-27T06:00"));
-    EXPECT_EQ(file.values("valid_time")[1], first + 2 * contents_.every * static_cast<double>(lead));
+    EXPECT_EQ(file.values("valid_time")[1], first + 2 * contents_.leads.every * static_cast<double>(lead));
   };
   expect(300, "minutes", {5, 10, 15});
   expect(90, "seconds", {90, 180, 270});
   // Means over two steps each.
-  contents_.steps = 6;
-  contents_.every = 2;
-  contents_.means = true;
+  contents_.leads.last = 6;
+  contents_.leads.every = 2;
+  contents_.leads.means = true;
   const auto expect_means = [&](Time lead, const std::string& interval, const std::vector<double>& bounds) {
     expect(lead, lead % 60 == 0 ? "minutes" : "seconds", {bounds[1], bounds[3], bounds[5]});
     const NetcdfReader file(concat(folder_.path(), "/", lead, ".nc"));
@@ -288,7 +396,7 @@ TEST_F(ForecastFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
   EXPECT_TRUE(std::filesystem::exists(private_name(path) + "/stays"));
 }
 
-TEST_F(ForecastFileTest, AFullDiskIsADataErrorAndLeavesNothing) {
+TEST_F(ForecastFileTest, AFullDiskIsAnErrorOfItsOwnAndLeavesNothing) {
   const std::string path = folder_.path() + "/out.nc";
   for (const rlim_t bytes : {100, 5000, 12000}) {
     const testing::SmallDisk disk(bytes);
@@ -306,7 +414,7 @@ TEST_F(ForecastFileTest, AFullDiskIsADataErrorAndLeavesNothing) {
           }
           file.finish();
         },
-        DataError)
+        DiskError)
         << bytes;
     EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << bytes;
   }
@@ -334,7 +442,7 @@ TEST_F(ForecastFileTest, VariablesOfGroupsHaveNamesOfTheirOwn) {
   const std::vector<Field> fields = {{"surface/t", {}}, {"surface_t", {}}};
   for (const Field& field : fields) files.select(field, true);
   OutputFile output(path, false);
-  ForecastFile file(files, {{at("1970-01-01")}, 6, 1, fields, false, {}}, output, 1);
+  ForecastFile file(files, {{at("1970-01-01")}, 6, {}, fields, false, {}}, output, 1);
   for (std::size_t field = 0; field < fields.size(); ++field) {
     std::vector<float> values(6, static_cast<float>(field + 1));
     file.write(field, 0, 0, {{0, 0}, {2, 3}}, values);

@@ -93,17 +93,17 @@ class ImagesOnDevice : public ::testing::Test {
     on_ranks(one.name, one.ranks, where, [&](Communicator& world, Log& log) {
       DataUse validation_only;
       validation_only.train = false;
-      TrainedModel model(configuration_of(one, output(one)), folder_.path(), output(one), Weights::kAuto,
-                         validation_only, world, log);
+      TrainedModels models = open_models(configuration_of(one, output(one)), folder_.path(), {output(one)},
+                                         Weights::kAuto, validation_only, world, log);
       ImageEvaluationOptions scores;
       scores.json = json;
-      scores.overlap = 0.5;
-      evaluate_images(model, scores, log);
+      scores.windows = {0.5, 0b101};
+      evaluate_images(models, scores, log);
       ImageOptions images;
       images.output = file;
-      images.overlap = 0.5;
+      images.windows = scores.windows;
       if (one.classes) images.classes = ClassOutput::kProbabilities;
-      write_image_predictions(model, images, log);
+      write_image_predictions(models, images, log);
     });
     if (HasFailure()) return {};
     return {Json::parse(testing::text_of(json)).at("scores"), testing::text_of(file)};

@@ -59,9 +59,9 @@ std::string write_of(const TemporaryFolder& folder, const std::string& input, in
   const std::string path = folder.path() + "/out.nc";
   std::filesystem::remove(path);
   FileSet files({input});
-  ForecastContents contents{{12 * kHour}, kDay, 4, {{"t2m", {}}, {"u10", {}}}, false, {}};
-  contents.every = every;
-  contents.means = means;
+  ForecastContents contents{{12 * kHour}, kDay, {0, 4}, {{"t2m", {}}, {"u10", {}}}, false, {}};
+  contents.leads.every = every;
+  contents.leads.means = means;
   for (const Field& field : contents.fields) files.select(field, true);
   OutputFile output(path, false);
   ForecastFile(files, contents, output, 1).finish();

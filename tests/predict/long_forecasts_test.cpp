@@ -2,14 +2,17 @@
 // the first value is that is not finite.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <vector>
 
 #include "base/error.h"
+#include "predict/calendar_means.h"
 #include "predict/first_not_finite.h"
 #include "predict/forecast.h"
 #include "predict/forecast_stop.h"
@@ -50,6 +53,133 @@ TEST(WrittenLeads, AreThoseOfAList) {
       }
     }
   }
+}
+
+TEST(WrittenLeads, OfTheCalendarAreThoseOfTheirList) {
+  const WrittenLeads leads{2, 17, 1, true, "month", {{4, 6, {}}, {7, 7, {}}, {8, 17, {}}}};
+  ASSERT_EQ(leads.count(), 3);
+  const std::map<int, int> ends = {{6, 0}, {7, 1}, {17, 2}};
+  for (int step = 3; step <= 17; ++step) {
+    const auto found = ends.find(step);
+    EXPECT_EQ(leads.lead_of(step), found == ends.end() ? std::nullopt : std::optional(found->second)) << step;
+    EXPECT_EQ(leads.has(step), step >= 4) << step;
+    EXPECT_EQ(leads.count_until(step), step < 6 ? 0 : step < 7 ? 1 : step < 17 ? 2 : 3) << step;
+  }
+  EXPECT_EQ(leads.first_of(2), 8);
+  EXPECT_EQ(leads.step_of(2), 17);
+  EXPECT_EQ(leads.option(), "--mean month");
+  EXPECT_EQ((WrittenLeads{0, 8, 4, true}.option()), "--mean 4");
+  EXPECT_EQ((WrittenLeads{0, 8, 4}.option()), "--every 4");
+  EXPECT_EQ((WrittenLeads{0, 8}.option()), "");
+  const WrittenLeads every{0, 9, 4}, means{0, 9, 4, true};
+  for (int step = 1; step <= 9; ++step) {
+    EXPECT_EQ(every.has(step), step % 4 == 0);
+    EXPECT_EQ(means.has(step), step <= 8) << "of a rest nothing is";
+  }
+  EXPECT_EQ(means.first_of(1), 5);
+}
+
+constexpr CalendarUnit kUnits[] = {CalendarUnit::kDay, CalendarUnit::kMonth, CalendarUnit::kSeason,
+                                   CalendarUnit::kYear};
+constexpr Calendar kCalendars[] = {Calendar::kStandard, Calendar::kNoLeap, Calendar::kAllLeap,
+                                   Calendar::k360Day, Calendar::kJulian};
+
+/// What days of one unit have in common, and those of its neighbours have not.
+std::array<std::int64_t, 2> mark_of(std::int64_t day, CalendarUnit unit, Calendar calendar) {
+  const Date date = date_from_days(day, calendar);
+  switch (unit) {
+    case CalendarUnit::kDay:
+      return {day, 0};
+    case CalendarUnit::kMonth:
+      return {date.year, date.month};
+    case CalendarUnit::kSeason:
+      return {date.month == 12 ? date.year + 1 : date.year, date.month == 12 ? 0 : date.month / 3};
+    case CalendarUnit::kYear:
+      break;
+  }
+  return {date.year, 0};
+}
+
+/// Against a walk from day to day, before 1970 and behind it, over leap years.
+TEST(CalendarUnits, ReachFromTheirFirstDayToTheNextOne) {
+  for (const Calendar calendar : kCalendars) {
+    for (const CalendarUnit unit : kUnits) {
+      SCOPED_TRACE(::testing::Message() << name(calendar) << " " << name(unit));
+      EXPECT_EQ(parse_calendar_unit(name(unit)), unit);
+      for (std::int64_t day = -500; day < 1200; day += 17) {
+        std::int64_t first = day, behind = day + 1;
+        const auto same = [&](std::int64_t other) {
+          return mark_of(other, unit, calendar) == mark_of(day, unit, calendar);
+        };
+        while (same(first - 1)) --first;
+        while (same(behind)) ++behind;
+        for (const Time second : {Time{0}, kDay / 2, kDay - 1})
+          ASSERT_EQ(unit_around(day * kDay + second, unit, calendar), (Period{first * kDay, behind * kDay}))
+              << day;
+      }
+    }
+  }
+  EXPECT_FALSE(parse_calendar_unit("week").has_value());
+  EXPECT_TRUE(divides(kDay, CalendarUnit::kDay, Calendar::kStandard));
+  EXPECT_FALSE(divides(kDay + 1, CalendarUnit::kDay, Calendar::kStandard));
+  EXPECT_TRUE(divides(kMonth, CalendarUnit::kMonth, Calendar::k360Day));
+  EXPECT_FALSE(divides(kMonth, CalendarUnit::kMonth, Calendar::kNoLeap));
+  EXPECT_FALSE(divides(4 * kMonth, CalendarUnit::kSeason, Calendar::k360Day));
+  EXPECT_TRUE(divides(12 * kMonth, CalendarUnit::kYear, Calendar::k360Day));
+}
+
+/// Against lists of the steps of each unit: those are whole in which neither the step before the start (or
+/// that which was the last) nor the one behind the end lies.
+TEST(CalendarMeans, AreThoseOfWholeUnits) {
+  int found = 0, unlike = 0;
+  for (const Calendar calendar : kCalendars) {
+    for (const CalendarUnit unit : kUnits) {
+      for (const Time step : {6 * kHour, kDay, 5 * kHour}) {
+        for (const Time start : {Time{0}, 17 * kDay + 5 * kHour, -3 * kHour, 30 * kDay + 18 * kHour}) {
+          for (const int first : {0, 7}) {
+            for (const std::optional<Period>& limits :
+                 {std::optional<Period>(), std::optional(Period{-step, 0}), std::optional(Period{0, step})}) {
+              const int last =
+                  first + static_cast<int>(unit == CalendarUnit::kDay ? 9 * kDay / step : 430 * kDay / step);
+              const auto mark = [&](int number) {
+                const Time middle = limits ? (limits->first + limits->last) / 2 : 0;
+                return mark_of(floor_div(start + number * step + middle, kDay), unit, calendar);
+              };
+              std::map<std::array<std::int64_t, 2>, std::vector<int>> steps;
+              for (int number = first + 1; number <= last; ++number) steps[mark(number)].push_back(number);
+              steps.erase(mark(first == 0 ? -1 : first));
+              steps.erase(mark(last + 1));
+              const std::vector<CalendarMean> means =
+                  calendar_means({start, step, first, last, calendar, limits}, unit);
+              ASSERT_EQ(means.size(), steps.size());
+              EXPECT_EQ(lacks_start({start, step, first, last, calendar, limits}, unit),
+                        first == 0 && mark(0) == mark(1) && mark(-1) != mark(0));
+              auto wanted = steps.begin();
+              for (const CalendarMean& mean : means) {
+                ASSERT_EQ(mean.first, wanted->second.front());
+                ASSERT_EQ(mean.last, wanted->second.back());
+                Period span = unit_around(start + mean.first * step, unit, calendar);
+                span = {span.first - start, span.last - start};
+                if (limits) span = {mean.first * step + limits->first, mean.last * step + limits->last};
+                ASSERT_EQ(mean.span, span);
+                ++wanted;
+                ++found;
+                unlike += mean.last - mean.first != means.front().last - means.front().first;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(found, 1000);
+  EXPECT_GT(unlike, 100) << "months differ in length";
+  // A forecast from the first of a month on has that month, without the start; one from a step later has not.
+  const auto of_january = [](Time start) {
+    return calendar_means({start, 6 * kHour, 0, 130, Calendar::kNoLeap, {}}, CalendarUnit::kMonth);
+  };
+  EXPECT_EQ(of_january(0), (std::vector<CalendarMean>{{1, 123, {0, 31 * kDay}}}));
+  EXPECT_TRUE(of_january(6 * kHour).empty());
 }
 
 TEST(StepMeans, LeaveOutWhatIsNotFinite) {
@@ -282,6 +412,9 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   EXPECT_NE(stop_sentence(made, every, starts, "a.nc", true).find("--steps 3 --every 4 --start C D"),
             std::string::npos);
   EXPECT_NE(stop_sentence(made, means, starts, "a.nc", true).find("--steps 3 --mean 1 --start C D"),
+            std::string::npos);
+  const WrittenLeads months{0, 10, 1, true, "month", {{3, 7, {}}, {8, 10, {}}}};
+  EXPECT_NE(stop_sentence(made, months, starts, "a.nc", true).find("--steps 3 --mean month --start C D"),
             std::string::npos);
   made.step = 9;
   EXPECT_EQ(stop_sentence(made, every, starts, "a.nc", true).find("--continue"), std::string::npos)

@@ -61,16 +61,22 @@ const std::vector<Shape> kExtents = {{11, 7, 10}, {5, 1, 6}};
 
 using Blended = std::vector<std::vector<double>>;  ///< by region, [region, channels]
 
-Blended blended(const Sizes& sizes, std::int64_t halo, std::int64_t batch) {
+/// What is made of several models that predict alike but for what is added to the window's number.
+constexpr std::size_t kOfModel = 1000;
+const ModelSum kTwoModels = {{0.5, 0.5, 0.75, 0.25, 0.125, 1.5}, {0.25, -1, 0, 0.5, 0, 2}};
+
+Blended blended(const Sizes& sizes, std::int64_t halo, std::int64_t batch, unsigned mirror = 0,
+                const ModelSum& sum = {}) {
   Blended result;
   for (const ImageRegion& region : kRegions)
     result.emplace_back(static_cast<std::size_t>(region.box.extent.count() * kChannels), std::nan(""));
   std::mutex mutex;
-  const std::vector<ImageWindow> windows = windows_over(kRegions, kExtents, kWindow, 0.4);
+  const std::vector<ImageWindow> windows =
+      with_mirrored(windows_over(kRegions, kExtents, kWindow, 0.4), mirror);
   testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
     Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
     const Rank rank{world.context(), mesh};
-    WindowBlend blend(rank, kRegions, windows, kWindow, kChannels, halo, [&](WindowBlend::Rows& rows) {
+    const auto use = [&](WindowBlend::Rows& rows) {
       const Box& region = kRegions[rows.region].box;
       const std::lock_guard lock(mutex);
       std::int64_t index = 0;
@@ -93,18 +99,23 @@ Blended blended(const Sizes& sizes, std::int64_t halo, std::int64_t batch) {
       }
       EXPECT_LE(rows.box.extent[0], 4);  // never more than a window's rows but at the end of a part
       EXPECT_EQ(rows.last, rows.box.end(0) == region.end(0));
-    });
+    };
+    WindowBlend blend(rank, kRegions, windows, kWindow, kChannels, halo, use, sum);
     const auto count = std::ssize(windows);
     for (std::int64_t first = 0; first < count; first += batch) {
       const Layout layout =
           mesh.field_layout({std::min(batch, count - first), kWindow[0], kWindow[1], kWindow[2], kChannels});
-      const Array piece = testing::make_piece(rank, layout, DType::kFloat64, [&](std::int64_t index) {
-        const std::int64_t points = kWindow.count();
-        const std::int64_t point = index / kChannels % points;
-        return predicted(static_cast<std::size_t>(first + index / kChannels / points), point,
-                         index % kChannels);
-      });
-      blend.add({piece, layout});
+      std::vector<ShardedTensor> predictions;
+      for (std::size_t model = 0; model < std::max<std::size_t>(1, sum.factor.size() / kChannels); ++model) {
+        const Array piece = testing::make_piece(rank, layout, DType::kFloat64, [&](std::int64_t index) {
+          const std::int64_t points = kWindow.count();
+          const std::int64_t point = index / kChannels % points;
+          return predicted(model * kOfModel + static_cast<std::size_t>(first + index / kChannels / points),
+                           point, index % kChannels);
+        });
+        predictions.push_back({piece, layout});
+      }
+      blend.add(predictions);
     }
     blend.finish();
   });
@@ -145,6 +156,45 @@ TEST(WindowBlend, IsTheWeightedMeanOfThePlainLoop) {
   }
   std::printf("blended and plain loop differ by %.1e\n", worst);
   EXPECT_LE(worst, 1e-14);
+}
+
+/// Along the first and the last dim; the mean of their windows, as they lie.
+TEST(WindowBlend, MirroredWindowsOfTwoModelsAreThePlainLoopsOnEveryMesh) {
+  const std::vector<ImageWindow> plain = windows_over(kRegions, kExtents, kWindow, 0.4);
+  const std::vector<double> importance = gaussian_importance(kWindow);
+  const Blended found = blended({}, 0, 5, 0b101, kTwoModels);
+  double worst = 0;
+  for (std::size_t r = 0; r < kRegions.size(); ++r) {
+    const Box& region = kRegions[r].box;
+    std::size_t at = 0;
+    for (std::int64_t z = region.begin[0]; z < region.end(0); ++z)
+      for (std::int64_t y = region.begin[1]; y < region.end(1); ++y)
+        for (std::int64_t x = region.begin[2]; x < region.end(2); ++x)
+          for (std::int64_t c = 0; c < kChannels; ++c, ++at) {
+            double sum = 0, weights = 0;
+            for (std::size_t w = 0; w < 4 * plain.size(); ++w) {
+              const ImageWindow& window = plain[w / 4];
+              const std::int64_t i = z - window.box.begin[0], j = y - window.box.begin[1],
+                                 k = x - window.box.begin[2];
+              if (window.region != r || i < 0 || j < 0 || k < 0 || i >= 4 || j >= 3 || k >= 5) continue;
+              const double weight = importance[static_cast<std::size_t>((i * 3 + j) * 5 + k)];
+              const std::int64_t seen_i = w % 2 == 1 ? 3 - i : i, seen_k = w % 4 >= 2 ? 4 - k : k;
+              for (std::size_t m = 0; m < 2; ++m) {
+                const std::size_t of = m * kChannels + static_cast<std::size_t>(c);
+                sum += weight * (kTwoModels.factor[of] *
+                                     predicted(m * kOfModel + w, (seen_i * 3 + j) * 5 + seen_k, c) +
+                                 kTwoModels.offset[of]);
+              }
+              weights += weight;
+            }
+            worst = std::max(worst, std::abs(found[r][at] - sum / weights));
+          }
+  }
+  std::printf("blended and plain loop differ by %.1e\n", worst);
+  EXPECT_LE(worst, 1e-14);
+  for (const Sizes& sizes : std::vector<Sizes>{
+           {1, {2, 1, 1}, 1}, {1, {1, 1, 2}, 1}, {1, {2, 1, 1}, 2}, {2, {1, 1, 2}, 1}, {1, {1, 3, 1}, 1}})
+    EXPECT_TRUE(blended(sizes, 2, 5, 0b101, kTwoModels) == found) << sizes.ranks() << " ranks";
 }
 
 TEST(WindowBlend, IsEqualInEveryBitOnEveryMeshAndForAnyBatch) {

@@ -51,7 +51,7 @@ TEST(WrittenFields, KeepsBoundsAndTellsLevelsApart) {
     file.close();
   }
   FileSet files({input});
-  const ForecastContents contents{{0}, 6 * kHour, 1, {{"t", 1000}, {"t", 500}, {"q", 850}}, false, {}};
+  const ForecastContents contents{{0}, 6 * kHour, {}, {{"t", 1000}, {"t", 500}, {"q", 850}}, false, {}};
   for (const Field& field : contents.fields) files.select(field, true);
   OutputFile output(path, false);
   ForecastFile(files, contents, output, 1).finish();
@@ -99,7 +99,7 @@ TEST(WrittenFields, LevelsOfSeveralFilesAreOneAxis) {
     for (const Field& field : fields) files.select(field, true);
     const std::string path = concat(folder.path(), "/out", downwards, ".nc");
     OutputFile output(path, false);
-    ForecastFile forecast(files, {{0}, 6, 1, fields, false, {}}, output, 1);
+    ForecastFile forecast(files, {{0}, 6, {}, fields, false, {}}, output, 1);
     for (std::size_t f = 0; f < fields.size(); ++f) {
       std::vector<float> values(4, static_cast<float>(*fields[f].level));
       forecast.write(f, 0, 0, Box::whole({2, 2}), values);
@@ -173,7 +173,7 @@ void write_projected(const std::string& path) {
 }
 
 void write_nothing_of(FileSet& files, const std::string& path) {
-  const ForecastContents contents{{0}, 6 * kHour, 1, {{"t2m", {}}}, false, {}};
+  const ForecastContents contents{{0}, 6 * kHour, {}, {{"t2m", {}}}, false, {}};
   files.select(contents.fields[0], true);
   OutputFile output(path, false);
   ForecastFile(files, contents, output, 1).finish();

@@ -154,7 +154,13 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   const Json scores = {
       {"lead_hours", {6, 12}},
       {"scores",
-       {{"t2m", {{"units", "K"}, {"all", {{"rmse", {1.0, 1.5}}, {"persistence_rmse", {2.0, nullptr}}}}}}}},
+       {{"t2m",
+         {{"units", "K"},
+          {"all",
+           {{"rmse", {1.0, 1.5}},
+            {"persistence_rmse", {2.0, nullptr}},
+            {"forecast_mean", {288.0, 288.5}},
+            {"truth_mean", {288.0, 287.5}}}}}}}},
       {"spectra",
        {{"t2m",
          {{"forecast", {{9.0, 3.0, 1.0}, {9.0, 2.0, 0.5}}}, {"truth", {{9.0, 3.0, 2.0}, {9.0, 3.0, 2.0}}}}},
@@ -164,6 +170,9 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   const std::string page = report_page({{run.path}, "", "", ""});
   EXPECT_NE(page.find("fig-scores"), std::string::npos);
   EXPECT_NE(page.find("data-label=\"rmse\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
+  EXPECT_NE(page.find("fig-means"), std::string::npos);
+  EXPECT_NE(page.find("data-label=\"forecast\" data-points=\"2\" data-last=\"288.5\""), std::string::npos);
+  EXPECT_NE(page.find("data-label=\"truth\" data-points=\"2\" data-last=\"287.5\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"last lead\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
   EXPECT_EQ(page.find("<title>sst</title>"), std::string::npos) << "a plot of nothing";
   EXPECT_NE(page.find("There are none of what has missing points in every row: sst."), std::string::npos);
@@ -286,6 +295,33 @@ TEST(ReportPage, ForecastsSayTheirLevelStartAndLead) {
               report_page({{run.path}, "", "", "x.nii.gz"});
             }).find("x.nii.gz holds images; --forecast takes forecasts"),
             std::string::npos);
+}
+
+TEST(ReportPage, ShowsTimeSeriesByTheirDates) {
+  const WrittenRun run;
+  const std::string path = run.folder.path() + "/series.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int time = file.dimension("time", 2), y = file.dimension("lat", 2), x = file.dimension("lon", 2);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              start = file.variable("forecast_reference_time", NC_DOUBLE, {}),
+              of_y = file.variable("lat", NC_DOUBLE, {y}), of_x = file.variable("lon", NC_DOUBLE, {x}),
+              t2m = file.variable("t2m", NC_DOUBLE, {time, y, x});
+    for (const int variable : {times, start}) {
+      file.text(variable, "units", "hours since 2021-02-28");
+      file.text(variable, "calendar", "360_day");
+    }
+    file.end();
+    file.put(times, std::vector<double>{30, 54});
+    file.put(start, std::vector<double>{6});
+    file.put(of_y, {1, 2});
+    file.put(of_x, {1, 2});
+    file.put(t2m, {1, 2, 3, 4, 5, 6, 7, 8});
+  }
+  const std::string page = report_page({{run.path}, "", "", path});
+  EXPECT_NE(page.find(">t2m, 2021-02-29T06:00</text>"), std::string::npos);
+  EXPECT_NE(page.find(">t2m, 2021-02-30T06:00</text>"), std::string::npos);
+  EXPECT_NE(page.find("t2m: the forecast from 2021-02-28T06:00"), std::string::npos);
 }
 
 /// On data 2 × domain 2 ranks 0 and 2 hold the same rows of other samples, and store the same weights.

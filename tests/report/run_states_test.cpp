@@ -1,11 +1,15 @@
 // What the page says of how runs began and ended, and of several runs.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/text.h"
 #include "report/page.h"
+#include "report/run_table.h"
 #include "report/written_run.h"
 #include "support/error_of.h"
 
@@ -179,6 +183,54 @@ TEST(ReportPage, PutsRunsOverEachOther) {
             std::string::npos);
   EXPECT_EQ(count_of(page, "<figure id=\"fig-mesh-field-"), 2);
   EXPECT_NE(page.find("<figure id=\"fig-skill-t2m\">"), std::string::npos) << "a plot for each variable";
+}
+
+/// As an operator reads them: one that runs, one that ended well, one that failed, one that was stopped, one
+/// that was killed, and a folder that is no run's.
+TEST(RunTable, SaysHowEachRunStands) {
+  const WrittenRun over, running(false), failed(false), stopped(false), killed(false);
+  const auto log = [](const WrittenRun& run, const std::string& end) {
+    put_text(run.path + "/log.txt", "2026-01-01T00:00:00Z step  2/600  loss 0.5 (mse)  1:02:03 left\n" +
+                                        (end.empty() ? "" : "2026-01-01T00:00:01Z " + end + "\n"));
+  };
+  for (const WrittenRun* run : {&running, &killed}) {
+    log(*run, "");
+    put_text(run->path + "/lock", "process 4711 on node12, job 815\n");
+  }
+  log(failed, "error: the disk is full");
+  log(stopped, "stopped early at step 3 (SIGUSR1)");
+  const int lock = ::open((running.path + "/lock").c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  std::vector<RunStanding> rows;
+  for (const WrittenRun* run : {&over, &running, &failed, &stopped, &killed})
+    rows.push_back(standing_of(run->path));
+  ::close(lock);
+  rows.push_back(standing_of(over.folder.path()));
+  const std::vector<std::string> states = {"finished", "running",     "failed",
+                                           "stopped",  "interrupted", "unreadable"},
+                                 about = {"", "process 4711 on node12, job 815", "the disk is full",
+                                          "stopped early at step 3 (SIGUSR1)",
+                                          "was process 4711 on node12, job 815"};
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    EXPECT_EQ(rows[i].state, states[i]);
+    EXPECT_EQ(rows[i].left, states[i] == "running" ? "1:02:03" : "");
+    if (i >= about.size()) continue;
+    EXPECT_EQ(rows[i].about, about[i]);
+    EXPECT_EQ(rows[i].step, 3);
+    EXPECT_EQ(rows[i].steps, i == 0 ? 0 : 600);
+    EXPECT_EQ(rows[i].loss, 1.0 / 3);
+    ASSERT_TRUE(rows[i].age);
+    EXPECT_GE(*rows[i].age, 0);
+  }
+  EXPECT_NE(rows.back().about.find("is no run directory"), std::string::npos);
+  const std::string text = standings_text(rows);
+  EXPECT_NE(text.find(failed.path + "  failed       3/600"), std::string::npos) << text;
+  EXPECT_TRUE(
+      text.ends_with("6 runs: 1 failed, 1 finished, 1 interrupted, 1 running, 1 stopped, 1 unreadable\n"))
+      << text;
+  const Json json = standings_json(rows);
+  EXPECT_EQ(json[1].at("steps"), 600);
+  EXPECT_EQ(json[0].at("steps"), nullptr);
 }
 
 }  // namespace

@@ -213,6 +213,67 @@ TEST(ClassLosses, WithoutBackgroundDiceIsTheMeanOfTheOtherClasses) {
   EXPECT_GT(std::abs(loss_of(options) - dice - entropy), 1e-3);
 }
 
+/// torch.nn.functional.binary_cross_entropy_with_logits over the points that count, and Dice of sigmoids, by
+/// loops; gradients by central differences; on every mesh.
+TEST(ClassLosses, OfRegionsAreBinaryCrossEntropyAndDiceOfEach) {
+  const std::size_t samples = 3, points = 12, regions = 3;
+  Case test{{3, 2, 3, 2, 3}, {}, {}};
+  const RandomStream random(5, RandomPurpose::kNoise, "regions");
+  for (std::size_t i = 0; i < samples * points * regions; ++i) {
+    const bool ignored = i / regions % 5 == 0 || i / (points * regions) == 1;
+    test.prediction.push_back(2 * random.normal({0}, i));
+    test.target.push_back(ignored ? NAN : std::floor(2 * random.uniform({1}, i)));
+  }
+  const std::vector<double> rows = {0.7, 1.3};
+  const double smoothing = 0.4;
+  const auto loops = [&](const std::vector<double>& logits) {
+    double entropy = 0, dice = 0;
+    for (const std::size_t b : {0U, 2U}) {  // nothing of the second one counts
+      for (std::size_t r = 0; r < regions; ++r) {
+        double surprise = 0, count = 0, both = 0, sum = 0;
+        for (std::size_t i = 0; i < points; ++i) {
+          const double z = logits[(b * points + i) * regions + r],
+                       t = test.target[(b * points + i) * regions + r], weight = rows[i / 6];
+          if (std::isnan(t)) continue;
+          const double p = 1 / (1 + std::exp(-z));
+          surprise -= weight * (t * std::log(p) + (1 - t) * std::log(1 - p));
+          count += weight;
+          both += weight * t * p;
+          sum += weight * (t + p);
+        }
+        entropy += surprise / count / 6;
+        dice += (1 - (2 * both + smoothing) / (sum + smoothing)) / 6;
+      }
+    }
+    return std::pair(entropy, dice);
+  };
+  for (const std::string& name : kClassLosses) {
+    SCOPED_TRACE(name);
+    const auto wanted = [&](const std::vector<double>& logits) {
+      const auto [entropy, dice] = loops(logits);
+      return name == "cross_entropy" ? entropy : name == "dice" ? dice : entropy + dice;
+    };
+    Json options = {{"type", name}};
+    if (name != "cross_entropy") options["smoothing"] = smoothing;
+    const ClassLoss loss(class_loss_options(configured(options), true), 3, rows);
+    std::vector<double> slopes, logits = test.prediction;
+    for (double& logit : logits) {
+      const double middle = logit, step = 1e-5;
+      logit = middle + step;
+      const double above = wanted(logits);
+      logit = middle - step;
+      slopes.push_back(2.5 * (above - wanted(logits)) / (2 * step));
+      logit = middle;
+    }
+    for (const Sizes& sizes : kMeshes) {
+      SCOPED_TRACE(sizes.ranks());
+      const Answer answer = on_mesh(loss, test, 2.5, sizes);
+      EXPECT_NEAR(answer.loss, wanted(test.prediction), 1e-13);
+      EXPECT_LE(relative_difference(answer.gradient.at("prediction"), slopes), 1e-7);
+    }
+  }
+}
+
 TEST(ClassLosses, ScoreWhatIsLikeliest) {
   // Two samples of three points, two classes: labels 0 0 1 and 1 1 none; chosen 0 1 1 and 1 0 0.
   const Case test{{2, 1, 1, 3, 2}, {5, 0, 0, 1, -3, -2, 0, 1, 2, 1, 4, 0}, {0, 0, 1, 1, 1, NAN}};
@@ -266,6 +327,17 @@ TEST(ClassLosses, OptionsThatDoNotFitAreErrors) {
   const Json background = {{"type", "dice"}, {"class_weights", {1, 0}}, {"include_background", false}};
   EXPECT_NE(message([&] { ClassLoss(of_classes(background), 2, {1}); }).find("classes 1 and up"),
             std::string::npos);
+
+  const auto of_regions = [&](const Json& loss) {
+    return message([&] { class_loss_options(configured(loss), true); });
+  };
+  EXPECT_EQ(of_regions({{"type", "dice"}}), "no error");
+  EXPECT_EQ(of_regions({{"type", "dice"}, {"class_weights", {1, 2}}}).find("loss.class_weights must be []"),
+            0U);
+  EXPECT_EQ(of_regions({{"type", "dice"}, {"class_weights", "frequency"}}).find("loss.class_weights"), 0U);
+  EXPECT_EQ(of_regions({{"type", "dice"}, {"include_background", false}}).find("loss.include_background"),
+            0U);
+  EXPECT_NE(of_regions({{"type", "mse"}}).find("loss.type"), std::string::npos);
 
   // Each type has keys of its own, and a sum terms of one kind.
   const auto refused = [&](const Json& loss) { return message([&] { configured(loss); }); };

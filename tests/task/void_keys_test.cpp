@@ -94,6 +94,8 @@ const std::vector<Void>& cases() {
       {"data.flips", "data.flips", {"data.flips=[\"width\"]"}},
       {"data.noise_sigma", "data.noise_sigma", {"data.noise_sigma=1"}, true, true},
       {"data.classes", "data.classes", {"data.classes=3"}},
+      {"data.labels", "data.labels", {"data.labels=[0,1]"}, true, true},
+      {"data.regions", "data.regions", {"data.regions=[1]"}, true, true},
       {"data.ignore_index", "data.ignore_index", {"data.ignore_index=255"}, true, true},
       {"loss mse.area_weighted", "loss.area_weighted", {"loss.area_weighted=false"}, true, true},
       {"loss l1.area_weighted",
@@ -264,6 +266,9 @@ const std::vector<Void>& cases() {
        {"model={\"type\":\"unet\",\"base_width\":4,\"levels\":2,\"kernel\":1,\"norm_groups\":0,"
         "\"padding_mode\":\"circular\"}"},
        false},
+      {"model unet.most_width",
+       "model.most_width",
+       {"model={\"type\":\"unet\",\"widths\":[4],\"norm_groups\":0,\"most_width\":8}"}},
       {"data.augment.probability",
        "data.augment.probability",
        {"data.augment={\"probability\":0.5,\"foreground\":0.5}", "data.crop=[8,8]", "data.classes=2",
@@ -361,7 +366,9 @@ std::set<std::string> keys_of_layers() {
       {"model sfno",
        "embed_dim depth latitudes scale degrees mlp_ratio dropout layer_scale drop_path activation positions "
        "time_embedding final_norm input_skip zero_decoder"},
-      {"model unet", "base_width levels widths kernel norm_groups down up zero_head activation"},
+      {"model unet",
+       "base_width levels widths kernel kernels strides convolutions decoder_convolutions norm_groups down "
+       "up zero_head activation"},
       {"model sequential", "layers"},
       {"layer layer_norm", "eps activation"},
       {"layer rms_norm", "eps activation"},

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace jigsaw {
 namespace preflight_test {
@@ -97,6 +98,8 @@ TEST(Preflight, RefusesUnlikeBuildsAndAnOutputThatIsNotShared) {
   facts = four_ranks();
   facts[1].output_error = "read-only file system";
   EXPECT_EQ(refusal(facts), "output runs/a: rank 1 on n1 cannot write there: read-only file system");
+  facts[1].disk_takes_nothing = true;
+  EXPECT_THROW(judge(facts, {.output = "runs/a"}), DiskError);
 }
 
 }  // namespace preflight_test

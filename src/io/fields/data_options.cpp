@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -365,6 +366,24 @@ void declare_images(Keys<DataOptions>& keys) {
       .doc(
           "How many classes the labels name, 0 to classes − 1, where the target of map is labels; 0: it is "
           "numbers.");
+  keys.add("labels", &DataOptions::labels,
+           std::make_unique<ListForm<std::vector<std::int64_t>>>(one_or_list<std::int64_t>()))
+      .counts_where(here("classes").above(0))
+      .range(0, 32767)
+      .doc(
+          "Of each class in turn the number, or numbers, that label files have for it, where they are not 0 "
+          "to "
+          "classes − 1, or are to be one: [0, [1, 2], 4]. predict writes the first number of a class.");
+  keys.add("regions", &DataOptions::regions,
+           std::make_unique<ListForm<std::vector<std::int64_t>>>(one_or_list<std::int64_t>()))
+      .counts_where(here("classes").above(0))
+      .at_least(1)
+      .doc(
+          "Regions that the model predicts in place of the classes, each of one or several of them, which "
+          "may "
+          "overlap: [[1, 2, 3], [2, 3], 3]. Each is a channel of its own behind a sigmoid. predict writes "
+          "the "
+          "first class of the last region that a point is in, and class 0 where it is in none.");
   keys.add("ignore_index", &DataOptions::ignore_index)
       .counts_where(here("classes").above(0))
       .doc("The label of points that do not count; null: none.");
@@ -477,6 +496,46 @@ void check_times(const DataOptions& o, const Place& at) {
   }
 }
 
+void check_labels(const DataOptions& o, const Place& at) {
+  if (o.labels.empty() || o.classes == 0) return;
+  if (std::ssize(o.labels) != o.classes) {
+    at.error("labels", concat("must have an entry for each class, ", o.classes, " by data.classes, and has ",
+                              o.labels.size()));
+  }
+  std::set<std::int64_t> seen;
+  for (const std::vector<std::int64_t>& numbers : o.labels) {
+    if (numbers.empty()) at.error("labels", "must name a number for each class, and an entry is []");
+    for (const std::int64_t number : numbers) {
+      if (!seen.insert(number).second) at.error("labels", concat("names the number ", number, " twice"));
+      if (number == o.ignore_index)
+        at.error("labels", concat("names the number ", number, ", which is data.ignore_index"));
+    }
+  }
+}
+
+void check_regions(const DataOptions& o, const Place& at) {
+  for (std::size_t r = 0; r < o.regions.size() && o.classes > 0; ++r) {
+    const std::vector<std::int64_t>& region = o.regions[r];
+    if (region.empty()) at.error("regions", "must name a class for each region, and an entry is []");
+    if (!distinct(region)) at.error("regions", concat("names a class twice in region ", r));
+    for (const std::int64_t k : region) {
+      if (k < o.classes) continue;
+      at.error("regions", concat("names the class ", k, ", and those of classes ", o.classes, " are 0 to ",
+                                 o.classes - 1));
+    }
+  }
+  // A point is written as the first class of the last region that it is in.
+  for (std::size_t r = 0; r < o.regions.size(); ++r) {
+    for (std::size_t later = r + 1; later < o.regions.size() && !o.regions[r].empty(); ++later) {
+      if (std::ranges::find(o.regions[later], o.regions[r].front()) == o.regions[later].end()) continue;
+      at.error("regions",
+               concat("must begin each region with a class that no later one has, for as that its "
+                      "points are written: region ",
+                      r, " begins with ", o.regions[r].front(), ", which region ", later, " has, too"));
+    }
+  }
+}
+
 void check_task(const DataOptions& o, const Place& at) {
   check_times(o, at);
   if (o.of_sequences() && std::ranges::find(o.dims, ImageDim::kTime) == o.dims.end())
@@ -500,6 +559,8 @@ void check_task(const DataOptions& o, const Place& at) {
   } else if (o.targets.empty()) {
     at.error("targets", "must name the targets of the task map");
   }
+  check_labels(o, at);
+  check_regions(o, at);
   if (o.classes == 1) at.error("classes", "must be at least 2, or 0 for targets that are numbers");
   if (o.classes > 0 && o.targets.size() != 1)
     at.error("targets", "must be one variable of labels with data.classes");

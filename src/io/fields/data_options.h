@@ -148,6 +148,8 @@ struct DataOptions {
   std::vector<double> spacing;            ///< in mm, to which all images are brought; empty: their own
   std::optional<double> noise_sigma;
   std::int64_t classes = 0;
+  std::vector<std::vector<std::int64_t>> labels;   ///< of each class its numbers in the files; empty: itself
+  std::vector<std::vector<std::int64_t>> regions;  ///< each of some classes, and may overlap; empty: none
   std::optional<std::int64_t> ignore_index;
   AugmentOptions augment;
   ImageIntensity intensity = ImageIntensity::kDataSet;
@@ -171,6 +173,9 @@ struct DataOptions {
   bool of_sequences() const { return task == Task::kForecast && !dims.empty(); }
   /// From time 0 to the target; of sequences in steps, as their times are numbers of states.
   Time lead() const { return of_sequences() ? lead_steps : lead_time; }
+  /// Of labels: the channels that a model predicts, and those of the targets.
+  std::int64_t label_outputs() const { return regions.empty() ? classes : std::ssize(regions); }
+  std::int64_t label_targets() const { return regions.empty() ? 1 : std::ssize(regions); }
   /// Whether targets are of the time of the inputs, and hence no forecasts.
   bool of_same_time() const { return !of_images() && lead() == 0; }
   /// The spatial dims in the order of fields.

@@ -474,8 +474,9 @@ void FileSet::check_others(const Field& field, const Series& source, Moment mome
     throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " has other values in ",
                            use(part.file).file().path(), " than in ",
                            use(source.parts[static_cast<std::size_t>(first.part)].file).file().path(),
-                           "; say by data.overlap which file wins, leave one of them out, or give "
-                           "the variable `files` of its own"));
+                           "; say by data.overlap which file wins, leave one of them out, or give the "
+                           "variable `files` of its own; runs with the same times are members of an "
+                           "ensemble, side by side along one dimension (data.member \"all\")"));
   }
 }
 

@@ -3,8 +3,9 @@
 
 namespace jigsaw::inline files {
 
-/// Why a file cannot be written, where a library says only that, or something else ("Permission denied", of
-/// HDF5): "No space left on device" when the disk of its folder is full, else `otherwise`.
-std::string why_unwritable(const std::string& path, const std::string& otherwise);
+/// Throws for a file that a library could not write, and says only that, or something else ("Permission
+/// denied", of HDF5): a DiskError where disk_error_behind() knows one, with its reason, else a DataError with
+/// `otherwise`.
+[[noreturn]] void refuse_unwritten(const std::string& path, const std::string& otherwise);
 
 }  // namespace jigsaw::inline files

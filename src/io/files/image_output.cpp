@@ -188,7 +188,7 @@ class Hdf5Images : public ImageOutput {
 
  private:
   void check(bool done) const {
-    if (!done) throw DataError(concat(path_, " cannot be written: ", why_unwritable(path_, "HDF5 fails")));
+    if (!done) refuse_unwritten(path_, "HDF5 fails");
   }
 
   bool close() {

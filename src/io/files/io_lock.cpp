@@ -2,6 +2,8 @@
 
 #include <hdf5.h>
 
+#include <cerrno>
+
 namespace jigsaw::inline files {
 
 std::unique_lock<std::mutex> lock_io() {
@@ -11,6 +13,7 @@ std::unique_lock<std::mutex> lock_io() {
   // HDF5 prints every error to stderr unless told not to, by each thread: errors are ours to report.
   static thread_local const bool silent = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
   static_cast<void>(silent);
+  errno = 0;  // so that an error's cause is that of the call that follows (disk_error_behind())
   return lock;
 }
 

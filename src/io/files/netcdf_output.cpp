@@ -172,8 +172,7 @@ void NetcdfOutput::close() {
 }
 
 void NetcdfOutput::check(int status) const {
-  if (status != NC_NOERR)
-    throw DataError(concat(path_, " cannot be written: ", why_unwritable(path_, nc_strerror(status))));
+  if (status != NC_NOERR) refuse_unwritten(path_, nc_strerror(status));
 }
 
 }  // namespace jigsaw::inline files

@@ -73,7 +73,7 @@ NiftiOutput::NiftiOutput(std::string path, bool compressed, const OutputImage& i
   try {
     const File made = fresh_file(raw_);
   } catch (const FileError& error) {
-    throw DataError(error.what());
+    refuse_output<DataError>(error, error.what());
   }
   errno = 0;
   file_.open(raw_, std::ios::binary | std::ios::in | std::ios::out);
@@ -92,8 +92,7 @@ NiftiOutput::~NiftiOutput() {
 }
 
 void NiftiOutput::refuse_to_write() const {
-  throw DataError(concat(path_, " cannot be written: ",
-                         why_unwritable(path_, errno != 0 ? std::strerror(errno) : "writing fails")));
+  refuse_unwritten(path_, errno != 0 ? std::strerror(errno) : "writing fails");
 }
 
 void NiftiOutput::refuse(const std::string& why) const {

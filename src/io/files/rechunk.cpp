@@ -3,6 +3,7 @@
 #include <netcdf.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/full_disk.h"
 #include "files/hyperslab.h"
 #include "files/io_lock.h"
 #include "files/netcdf_file.h"
@@ -35,7 +37,9 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
 
   void check(int status, const std::string& doing) const {
-    if (status != NC_NOERR) throw DataError(concat("cannot ", doing, " ", path_, ": ", nc_strerror(status)));
+    if (status == NC_NOERR) return;
+    if (doing == "write") refuse_unwritten(path_, nc_strerror(status));
+    throw DataError(concat("cannot ", doing, " ", path_, ": ", nc_strerror(status)));
   }
   const std::string& path() const { return path_; }
 
@@ -232,9 +236,9 @@ void require_room(const Rechunk& what) {
   const auto needed = std::filesystem::file_size(what.from, failed);
   // What is packed may take less, so only half of it is asked for.
   if (failed || space.available > needed / 2) return;
-  throw DataError(concat("cannot write ", what.to, ": the disk has ",
-                         human_bytes(static_cast<std::int64_t>(space.available)), " left, and ", what.from,
-                         " has ", human_bytes(static_cast<std::int64_t>(needed))));
+  throw DiskError(concat("cannot write ", what.to, ": ",
+                         reason_of(ENOSPC, what.to, static_cast<std::int64_t>(needed / 2)), ", half of what ",
+                         what.from, " has"));
 }
 
 void copy_values(const std::vector<Variable>& variables, NetcdfFile& source, const Handle& to,
@@ -318,7 +322,7 @@ void rechunk(const Rechunk& what, const std::function<void(std::int64_t)>& did) 
     write_copy(what, source, replacement.file().path(), did);
     replacement.commit();
   } catch (const FileError& error) {
-    throw DataError(error.what());
+    refuse_output<DataError>(error, error.what());
   }
 }
 

@@ -161,7 +161,7 @@ std::vector<std::string> case_names(const std::vector<std::string>& paths,
     Names whole = paths;
     for (std::string& path : whole) drop_format(path);
     names.clear();
-    for (const std::string& path : whole) names.push_back(std::filesystem::path(path).filename().string());
+    for (const std::string& path : paths) names.push_back(name_of_file(path));
     if (!differ(names)) {
       names = without_common_ends(std::move(whole), is_in_name);
     } else if (names.size() > 1) {
@@ -170,6 +170,12 @@ std::vector<std::string> case_names(const std::vector<std::string>& paths,
   }
   drop_channel(names);
   return names;
+}
+
+std::string name_of_file(const std::string& path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  drop_format(name);
+  return name;
 }
 
 std::string first_of(const std::vector<std::string>& names) {

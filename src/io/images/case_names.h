@@ -13,6 +13,9 @@ namespace jigsaw::inline images {
 std::vector<std::string> case_names(const std::vector<std::string>& paths,
                                     const std::vector<std::string>& patterns);
 
+/// A file's name, without its folder and the ending of its format.
+std::string name_of_file(const std::string& path);
+
 /// "a, b, c and 2 more".
 std::string first_of(const std::vector<std::string>& names);
 

@@ -23,6 +23,7 @@ namespace jigsaw::inline images {
 ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
                      const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use)
     : options_(options),
+      labels_(options),
       places_(seed, RandomPurpose::kCrop, "place"),
       mirrors_(seed, RandomPurpose::kCrop, "mirror"),
       train_noise_(seed, RandomPurpose::kNoise, "train"),
@@ -295,11 +296,15 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
 double ImageData::checked_label(double value, const Channel& channel, std::int64_t image) const {
   if (options_.ignore_index && value == static_cast<double>(*options_.ignore_index))
     return std::numeric_limits<double>::quiet_NaN();
-  if (value >= 0 && value < static_cast<double>(options_.classes) && value == std::floor(value)) return value;
+  if (const std::optional<double> known = labels_.class_of(value)) return *known;
   throw DataError(concat(channel.name, " in ", files_->source(channel.field.variable, image).path,
-                         " holds the label ", value, "; labels are 0 to ", options_.classes - 1,
-                         " with data.classes ", options_.classes,
-                         options_.ignore_index ? "" : ", and others only as data.ignore_index"));
+                         " holds the label ", value, known_labels(),
+                         options_.ignore_index ? "" : "; others only as data.ignore_index"));
+}
+
+std::string ImageData::known_labels() const {
+  if (!options_.labels.empty()) return ", which data.labels does not name";
+  return concat("; labels are 0 to ", options_.classes - 1, " with data.classes ", options_.classes);
 }
 
 void ImageData::check_labels(std::int64_t slice, std::vector<double>& seen) const {

@@ -10,6 +10,7 @@
 #include "comm/communicator.h"
 #include "images/augmentation.h"
 #include "images/image_files.h"
+#include "images/label_values.h"
 #include "images/sliding_window.h"
 #include "images/tiling.h"
 #include "samples/data_use.h"
@@ -86,8 +87,12 @@ class ImageData : public SampleSource {
   const RandomStream& added_noise() const { return added_noise_; }
   /// How many points of the training parts have each label. Collective.
   std::vector<double> label_counts(Communicator& communicator) const;
-  /// A label as the loss takes it: NaN where it is data.ignore_index. @throws DataError  when it is none.
+  /// A number of a label file as the loss takes it: its class, or NaN where it is data.ignore_index.
+  /// @throws DataError  when it is none.
   double checked_label(double value, const Channel& channel, std::int64_t image) const;
+  /// How an error goes on that names a label which is none.
+  std::string known_labels() const;
+  const LabelValues& labels() const { return labels_; }
   /// Slices of the training and validation parts, as many calls of check_labels() look at all of them.
   std::int64_t slices() const { return std::ssize(slices_of_all_); }
   /// Reads the labels of a slice. @param seen  by class: gets 1 for those that it has, of a training part.
@@ -146,6 +151,7 @@ class ImageData : public SampleSource {
                      const std::function<void(double)>& did = {}) const;
 
   DataOptions options_;
+  LabelValues labels_;
   std::unique_ptr<ImageFiles> files_;
   Channels channels_;
   Statistics statistics_;

@@ -39,6 +39,15 @@ struct ImageSource {
   double apart = 0;  ///< of samples that are slices of a volume, in mm; 0: not known
 };
 
+/// Where an image stands in the world.
+struct ImagePlace {
+  std::array<std::array<double, 3>, 8> corners;  ///< in mm
+  double edge = 0;                               ///< the shortest of a voxel
+};
+/// Says how two images do not lie over each other; "" where their corners are less than `alignment` edges
+/// apart.
+std::string fault_of_places(const ImagePlace& here, const ImagePlace& there, double alignment);
+
 /// How the images of several variables belong together.
 struct ImagePairing {
   std::vector<std::string> patterns = {};  ///< that name the files of the constructor
@@ -94,6 +103,8 @@ class ImageFiles {
   /// What the image's file is called as a case, or its group where that tells images apart, or both, "a/b".
   /// Slices of a volume have one name.
   const std::string& case_of(std::int64_t image) const { return cases_[static_cast<std::size_t>(image)]; }
+  /// What the image's file is called as a case, whatever its group.
+  const std::string& file_case(std::int64_t image) const;
   /// Whether a variable's files, several as those of the first one, were paired by their order, for no case
   /// is in both.
   bool paired_by_order(const std::string& variable) const { return known(variable).by_order; }
@@ -104,6 +115,9 @@ class ImageFiles {
   /// Where a variable's image stands: spacing from "spacing" or "element_size_um" of its data set, in the
   /// order of its dims. All is that of the file, whatever the common spacing.
   ImageSource source(const std::string& variable, std::int64_t image) const;
+
+  /// Where a variable's image stands in the world; nothing where its file does not say it.
+  std::optional<ImagePlace> place_of(const std::string& variable, std::int64_t image) const;
 
   /// The box [space…] of a field of an image in its physical units, NaN where it is missing: one hyperslab.
   void read(const Field& field, std::int64_t image, const Box& box, std::span<double> out);
@@ -137,11 +151,6 @@ class ImageFiles {
     bool by_order = false;
     int files() const { return last - first; }
   };
-  /// Where an image stands in the world.
-  struct Placement {
-    std::array<std::array<double, 3>, 8> corners;  ///< in mm
-    double edge = 0;                               ///< the shortest of a voxel
-  };
   const Variable& place(const VariableOptions& variable, const std::vector<std::string>& paths);
   const Variable& known(const std::string& variable) const;
   int open(const std::string& path);
@@ -169,7 +178,7 @@ class ImageFiles {
   void check_images(const std::string& name, const Variable& place) const;
   void check_same_files(const Variable& place) const;
   void check_places(const std::string& name, const Variable& place) const;
-  std::optional<Placement> placement(const Variable& variable, const Image& image) const;
+  std::optional<ImagePlace> placement(const Variable& variable, const Image& image) const;
   std::string where(const std::string& name, const Variable& variable, const Image& image) const;
   const std::string& path_of(const Image& image) const {
     return files_[static_cast<std::size_t>(image.file)]->path();

@@ -41,6 +41,22 @@ double distance(const Vector3& a, const Vector3& b) {
 
 }  // namespace
 
+std::string fault_of_places(const ImagePlace& here, const ImagePlace& there, double alignment) {
+  constexpr double kRounding = 1e-6;
+  double apart = 0;
+  for (std::size_t corner = 0; corner < 8; ++corner)
+    apart = std::max(apart, distance(here.corners[corner], there.corners[corner]));
+  if (apart <= alignment * here.edge + kRounding * here.edge) return "";
+  return concat("in the world their corners are up to ", short_number(apart), " mm apart, ",
+                short_number(apart / here.edge), " voxels; data.alignment allows ", alignment,
+                ", and null whatever they say");
+}
+
+std::optional<ImagePlace> ImageFiles::place_of(const std::string& variable, std::int64_t image) const {
+  const Variable& place = known(variable);
+  return placement(place, place.images[static_cast<std::size_t>(image)]);
+}
+
 /// Of the variable that is selected first.
 void ImageFiles::begin_images(const std::string& name, const Variable& place) {
   images_ = place.images;
@@ -51,6 +67,11 @@ void ImageFiles::begin_images(const std::string& name, const Variable& place) {
     const bool alone = place.files() == 1 && !image.group.empty();
     cases_.push_back(alone ? image.group : image.group.empty() ? file : concat(file, "/", image.group));
   }
+}
+
+const std::string& ImageFiles::file_case(std::int64_t image) const {
+  const Variable& first = known(first_variable_);
+  return first.cases[static_cast<std::size_t>(images_[static_cast<std::size_t>(image)].file - first.first)];
 }
 
 std::vector<std::int64_t> ImageFiles::unordered_pairs() const {
@@ -186,8 +207,7 @@ void ImageFiles::check_images(const std::string& name, const Variable& place) co
 }
 
 /// Nothing where its file does not say it.
-std::optional<ImageFiles::Placement> ImageFiles::placement(const Variable& variable,
-                                                           const Image& image) const {
+std::optional<ImagePlace> ImageFiles::placement(const Variable& variable, const Image& image) const {
   const VariableFile& file = *files_[static_cast<std::size_t>(image.file)];
   const FileVariable& stored = find(image.file, variable.data_set, image.group);
   const auto affine = stored.numbers.find("affine");
@@ -197,7 +217,7 @@ std::optional<ImageFiles::Placement> ImageFiles::placement(const Variable& varia
   const std::vector<ImageDim> dims = dims_of(image.file, stored);
   const std::vector<int> space = spatial_positions(dims);
   const int rank = stored.shape.rank();
-  Placement result{{}, 0};
+  ImagePlace result{{}, 0};
   Vector3 last{};  // along width, height and depth, in points of the file
   std::array<Vector3, 3> steps{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -224,24 +244,18 @@ std::optional<ImageFiles::Placement> ImageFiles::placement(const Variable& varia
 }
 
 void ImageFiles::check_places(const std::string& name, const Variable& place) const {
-  constexpr double kRounding = 1e-6;
   const Variable& first = known(first_variable_);
   for (std::size_t i = 0; i < images_.size(); ++i) {
     const Image &one = images_[i], &other = place.images[i];
     if (i > 0 && images_[i - 1].file == one.file && place.images[i - 1].file == other.file &&
         one.group.empty() && other.group.empty())
       continue;  // samples of one volume
-    const std::optional<Placement> here = placement(first, one), there = placement(place, other);
+    const std::optional<ImagePlace> here = placement(first, one), there = placement(place, other);
     if (!here || !there) continue;
-    double apart = 0;
-    for (std::size_t corner = 0; corner < 8; ++corner)
-      apart = std::max(apart, distance(here->corners[corner], there->corners[corner]));
-    if (apart <= *pairing_.alignment * here->edge + kRounding * here->edge) continue;
+    const std::string fault = fault_of_places(*here, *there, *pairing_.alignment);
+    if (fault.empty()) continue;
     throw DataError(concat(where(name, place, other), " and ", where(first_variable_, first, one),
-                           " do not lie over each other: in the world their corners are up to ",
-                           short_number(apart), " mm apart, ", short_number(apart / here->edge),
-                           " voxels; data.alignment allows ", *pairing_.alignment,
-                           ", and null whatever they say"));
+                           " do not lie over each other: ", fault));
   }
 }
 

@@ -213,7 +213,9 @@ Batch ImageReader::read(const SampleRequest& request, const Context& context) {
   const auto samples = std::ssize(request.samples);
   const Shape space = data_.grid().shape();
   require_piece(request.input, samples, space, data_.channels().inputs.size());
-  require_piece(request.target, samples, space, data_.channels().targets.size());
+  const DataOptions& options = data_.options();
+  require_piece(request.target, samples, space,
+                options.regions.empty() ? data_.channels().targets.size() : options.regions.size());
   require(request.rollout == 1, "images have no rollout");
   require(request.dtype != DType::kBfloat16, "batches are float32 or float64");
   Batch batch;
@@ -265,9 +267,11 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
   const bool increment = denoise && options.predict == Predict::kIncrement;
   const std::span<const double> scored = values.scored(space);
   const std::vector<bool> beyond = values.beyond(space);
-  for (int c = 0; c < static_cast<int>(data_.channels().targets.size()); ++c) {
+  for (int c = 0; c < static_cast<int>(options.classes > 0 ? options.label_targets()
+                                                           : std::ssize(data_.channels().targets));
+       ++c) {
     if (!covers(request.target, c)) continue;
-    const Channel& channel = data_.channels().targets[static_cast<std::size_t>(c)];
+    const Channel& channel = data_.channels().targets[options.classes > 0 ? 0 : static_cast<std::size_t>(c)];
     const std::span<const double> y = values.of(channel.field, space, options.classes > 0);
     const auto write = [&](Array& array, const auto& value) {
       write_channel(array, request.target, number, c, [&](std::size_t i) {
@@ -276,8 +280,11 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
       });
     };
     if (options.classes > 0) {
-      write(batch.targets[0],
-            [&](std::size_t i) { return data_.checked_label(y[i], channel, values.sample().image); });
+      write(batch.targets[0], [&](std::size_t i) {
+        const double label = data_.checked_label(y[i], channel, values.sample().image);
+        if (options.regions.empty() || std::isnan(label)) return label;
+        return data_.labels().in_region(static_cast<std::int64_t>(label), c) ? 1.0 : 0.0;
+      });
       continue;
     }
     const std::span<const double> noise =

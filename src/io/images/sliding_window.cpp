@@ -55,6 +55,18 @@ std::vector<ImageWindow> windows_over(const std::vector<ImageRegion>& regions,
   return all;
 }
 
+std::vector<ImageWindow> with_mirrored(const std::vector<ImageWindow>& windows, unsigned dims) {
+  std::vector<ImageWindow> all;
+  for (ImageWindow window : windows) {
+    for (unsigned mirrored = 0; mirrored <= dims; ++mirrored) {
+      if ((mirrored & ~dims) != 0) continue;
+      window.mirrored = mirrored;
+      all.push_back(window);
+    }
+  }
+  return all;
+}
+
 std::vector<double> gaussian_importance(const Shape& window) {
   std::vector<double> all = {1.0};
   for (const std::int64_t extent : window) {

@@ -19,6 +19,7 @@ struct ImageWindow {
   std::size_t region = 0;  ///< its number
   std::int64_t image = 0;
   Box box;
+  unsigned mirrored = 0;  ///< bit d: the model sees it mirrored along spatial dim d
 };
 
 /// One more dim of a box, which may begin before 0, as a window does that is larger than its image.
@@ -36,6 +37,9 @@ std::vector<std::int64_t> window_begins(std::int64_t extent, std::int64_t begin,
 /// @param extents  of the image of each region. @param overlap  0 up to below 1.
 std::vector<ImageWindow> windows_over(const std::vector<ImageRegion>& regions,
                                       const std::vector<Shape>& extents, const Shape& window, double overlap);
+
+/// Each window as it is, and mirrored along every combination of the dims whose bits are set.
+std::vector<ImageWindow> with_mirrored(const std::vector<ImageWindow>& windows, unsigned dims);
 
 /// What a point of a window counts, row-major: exp(−½ Σ_d (x_d − (n_d − 1)/2)² / (n_d/8)²) over dims of n_d
 /// points, but at least 0.001 (monai.data.utils.compute_importance_map, mode gaussian, sigma_scale 0.125).

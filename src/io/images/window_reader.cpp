@@ -39,8 +39,11 @@ Array WindowReader::read(std::span<const ImageWindow> windows, const Box& input,
   for (std::int64_t b = input.begin[0]; b < input.end(0); ++b) {
     const ImageWindow& window = windows[static_cast<std::size_t>(b)];
     Box box;
-    for (int d = 0; d < window.box.begin.rank(); ++d)
-      append_dim(box, window.box.begin[d] + input.begin[d + 1], input.extent[d + 1]);
+    const auto mirrored = [&](int d) { return (window.mirrored >> d & 1) != 0; };
+    for (int d = 0; d < window.box.begin.rank(); ++d) {
+      const std::int64_t begin = mirrored(d) ? window.box.extent[d] - input.end(d + 1) : input.begin[d + 1];
+      append_dim(box, window.box.begin[d] + begin, input.extent[d + 1]);
+    }
     const Box inside = intersect(box, Box::whole(data_.files().extents(window.image)));
     const Box there = inside.empty() ? inside : relative_to(inside, box);
     const Shape strides = box.extent.strides(), from = inside.extent.strides();
@@ -53,7 +56,8 @@ Array WindowReader::read(std::span<const ImageWindow> windows, const Box& input,
       write_channel(array, input, b, c, [&](std::size_t i) {
         std::int64_t rest = static_cast<std::int64_t>(i), source = 0;
         for (int d = 0; d < strides.rank(); ++d) {
-          const std::int64_t at = rest / strides[d] - (inside.empty() ? 0 : there.begin[d]);
+          const std::int64_t seen = rest / strides[d], at = (mirrored(d) ? box.extent[d] - 1 - seen : seen) -
+                                                            (inside.empty() ? 0 : there.begin[d]);
           rest %= strides[d];
           if (inside.empty() || at < 0 || at >= inside.extent[d]) return 0.0;
           source += at * from[d];

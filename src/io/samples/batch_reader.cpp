@@ -240,7 +240,7 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const bool as_missing = channel.mask && files_.is_filled(source.field);
       const PlaneView x = as_missing                     ? planes.unfilled(request.moment(b) + shift, plane)
-                          : source.role == Role::kStatic ? PlaneView(static_plane(source, plane))
+                          : same_for_all_samples(source) ? PlaneView(static_plane(source, plane))
                                                          : planes.at(request.moment(b) + shift, plane);
       if (channel.mask) {
         writer_.add(
@@ -415,6 +415,10 @@ void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& bat
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b)
       writer_.add(batch.present, piece, b, c, [](std::size_t) { return 1.0; });
   }
+}
+
+bool BatchReader::same_for_all_samples(const Source& source) const {
+  return source.role == Role::kStatic && files_.members_of(source.field) == 1;
 }
 
 bool BatchReader::is_predicted(int input) const {

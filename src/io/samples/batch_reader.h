@@ -70,6 +70,8 @@ class BatchReader {
   std::vector<Box> boxes_for_rim(const Box& plane, bool whole) const;
   using ReadBox = std::function<PlaneView(const Box& box)>;
   PlaneView on_rim(const Box& plane, bool whole, const ReadBox& read);
+  /// Whether its plane is one, to be read once: a static field that is not each member's own.
+  bool same_for_all_samples(const Source& source) const;
   /// Whether a rollout puts predictions into this channel of the input.
   bool is_predicted(int input) const;
   /// Whether its targets are changes since time 0.

@@ -141,7 +141,8 @@ Json Dataset::decides_statistics() const {
   for (const Field& field : fields_of(channels_.inputs, Role::kPrognostic))
     if (options_.of_same_time()) add(field, " given");
   for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed)) add(field, " prescribed");
-  for (const Field& field : fields_of(channels_.inputs, Role::kStatic)) add(field, " static");
+  for (const Field& field : fields_of(channels_.inputs, Role::kStatic))
+    add(field, files_->members_of(field) > 1 ? " static in each member" : " static");
   Json periods = Json::array();
   std::vector<int> between;
   for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed))

@@ -235,9 +235,12 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
 
 FieldStatistics static_statistics(FileSet& files, const Channel& channel, Communicator& communicator) {
   StateReader reader(files, channel.field, channel.transform);
-  const auto moments_at = [&](std::int64_t) { return reader.take(Time{0}).moments(); };
-  return summarise(files.units(channel.field), channel,
-                   share_work(1, communicator, moments_at, StateMoments{}, merge));
+  const auto moments_at = [&](std::int64_t member) {
+    return reader.take({0, static_cast<std::int32_t>(member)}).moments();
+  };
+  return summarise(
+      files.units(channel.field), channel,
+      share_work(files.members_of(channel.field), communicator, moments_at, StateMoments{}, merge));
 }
 
 /// Each field of the inputs that has the role, as one channel of it.
@@ -329,7 +332,7 @@ void Statistics::save(const std::string& path) const {
   try {
     write_text_atomically(path, to_text());
   } catch (const FileError& error) {
-    throw DataError(concat("the statistics: ", error.what()));
+    refuse_output<DataError>(error, concat("the statistics: ", error.what()));
   }
 }
 

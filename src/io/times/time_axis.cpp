@@ -376,13 +376,23 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
     throw DataError(concat(what, " has the units \"", units,
                            "\"; they must be like \"hours since 1900-01-01 00:00:00\""));
   }
+  constexpr double kNoise = 0.01;  // of seconds, in what is written as days
   std::vector<Time> times;
   times.reserve(values.size());
   for (const double value : values) {
     const double since_origin = unit->in_seconds(value) + origin->fraction;
     if (!(std::abs(since_origin + static_cast<double>(origin->seconds)) < 3e11))
       throw DataError(concat(what, " holds ", value, ", which is no time"));
-    times.push_back(static_cast<Time>(std::floor(since_origin + 0.5)) + origin->seconds);
+    const Time time = static_cast<Time>(std::floor(since_origin + 0.5)) + origin->seconds;
+    if (!times.empty()) {
+      const double before = values[times.size() - 1],
+                   apart = std::abs(unit->in_seconds(value) - unit->in_seconds(before));
+      if (apart > kNoise && apart < 1 - kNoise)
+        throw DataError(concat(what, " holds ", before, " and ", value, ", \"", units,
+                               "\": less than a second apart, and times are counted in whole seconds; "
+                               "write them in larger steps, as if a step were a minute"));
+    }
+    times.push_back(time);
   }
   return times;
 }

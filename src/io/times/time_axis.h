@@ -103,8 +103,8 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what);
 /// once the parts of a second that origin and value have are added up.
 ///
 /// @throws DataError  for other units and calendars, an origin that the calendar does not have, and values
-///                    that are no time or beyond any year of four digits; `what` names the coordinate and
-///                    its file.
+///                    that are no time or beyond any year of four digits, or one after the other less than
+///                    a second apart; `what` names the coordinate and its file.
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what);
 /// Dates of the standard calendar as parse_time() reads them, or WRF writes them: "2019-03-01_06:00:00".

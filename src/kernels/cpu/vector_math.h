@@ -160,6 +160,7 @@ inline float activated(float x) {
   if constexpr (activation == Activation::kTanh) return hyperbolic_tangent(x);
   if constexpr (activation == Activation::kSigmoid) return sigmoid(x);
   if constexpr (activation == Activation::kMish) return mish(x);
+  if constexpr (activation == Activation::kLeakyRelu) return x < 0.0F ? 0.01F * x : x;
   if constexpr (activation == Activation::kNone) return x;
 }
 template <Activation activation>
@@ -170,6 +171,7 @@ inline float activation_derivative(float x) {
   if constexpr (activation == Activation::kTanh) return hyperbolic_tangent_derivative(x);
   if constexpr (activation == Activation::kSigmoid) return sigmoid_derivative(x);
   if constexpr (activation == Activation::kMish) return mish_derivative(x);
+  if constexpr (activation == Activation::kLeakyRelu) return x > 0.0F ? 1.0F : 0.01F;
   if constexpr (activation == Activation::kNone) return 1.0F;
 }
 

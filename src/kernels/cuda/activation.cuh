@@ -38,6 +38,8 @@ __device__ R activated(Activation activation, R x) {
       return sigmoid(x);
     case Activation::kMish:
       return x * tanh(softplus(x));
+    case Activation::kLeakyRelu:
+      return x < R(0) ? R(0.01) * x : x;
   }
   return x;
 }
@@ -63,6 +65,8 @@ __device__ R activation_derivative(Activation activation, R x) {
       const R inner = tanh(softplus(x));
       return inner + x * sigmoid(x) * (R(1) - inner * inner);
     }
+    case Activation::kLeakyRelu:
+      return x > R(0) ? R(1) : R(0.01);
   }
   return R(1);
 }
@@ -89,6 +93,8 @@ __device__ void with_known(Activation activation, const F& f) {
       return f(KnownActivation<Activation::kSigmoid>{});
     case Activation::kMish:
       return f(KnownActivation<Activation::kMish>{});
+    case Activation::kLeakyRelu:
+      return f(KnownActivation<Activation::kLeakyRelu>{});
   }
 }
 

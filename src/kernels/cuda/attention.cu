@@ -86,27 +86,27 @@ struct SumRows {
 /// x is [B, tokens, slots, heads, d]; tables are one an axis, [points, pairs].
 template <typename T>
 struct Rotate {
-  std::int64_t tokens, slots, heads, d;
+  Divisor tokens, slots, heads, d, section;  ///< section: numbers of a head that one axis turns
   int axes = 0;
-  std::int64_t extent[Shape::kMaxRank] = {};
+  Divisor extent[Shape::kMaxRank] = {};
   const double *cosine[Shape::kMaxRank] = {}, *sine[Shape::kMaxRank] = {};
   const Element<T>* x = nullptr;
   Element<T>* y = nullptr;
 
   __device__ void operator()(std::int64_t i) const {
     using R = Accumulator<T>;
-    const std::int64_t within = i % d, slot = i / d / heads % slots, token = i / d / heads / slots % tokens;
-    const std::int64_t section = d / axes, half = section / 2, axis = within / section,
-                       place = within % section;
-    std::int64_t point = token;
-    for (int later = axes - 1; later > axis; --later) point /= extent[later];
-    point %= extent[axis];
-    if (slot > 1) {
+    std::int64_t rest = i, axis = take_digit(rest, d);
+    take_digit(rest, heads);
+    if (take_digit(rest, slots) > 1) {
       y[i] = x[i];
       return;
     }
-    const std::int64_t at = point * half + place % half;
+    const std::int64_t half = section.by / 2, place = take_digit(axis, section);
+    std::int64_t point = take_digit(rest, tokens);
+    for (int later = axes - 1; later > axis; --later) point = quotient(point, extent[later]);
+    point = take_digit(point, extent[axis]);
     const bool first = place < half;
+    const std::int64_t at = point * half + (first ? place : place - half);
     const R other = load<R>(x[first ? i + half : i - half]);
     const R turned = static_cast<R>(sine[axis][at]) * other;
     y[i] = stored<Element<T>>(static_cast<R>(cosine[axis][at]) * load<R>(x[i]) + (first ? -turned : turned));
@@ -154,10 +154,15 @@ class Attention : public AttentionKernels {
     const Shape& shape = x.shape();
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      Rotate<T> rotate{shape[1], shape[2], shape[3], shape[4], space.rank()};
+      Rotate<T> rotate{divisor(shape[1]),
+                       divisor(shape[2]),
+                       divisor(shape[3]),
+                       divisor(shape[4]),
+                       divisor(shape[4] / space.rank()),
+                       space.rank()};
       for (int axis = 0; axis < space.rank(); ++axis) {
         const RotationTable& table = tables[static_cast<std::size_t>(axis)];
-        rotate.extent[axis] = space[axis];
+        rotate.extent[axis] = divisor(space[axis]);
         rotate.cosine[axis] = constants(context, std::span<const double>(table.cosine));
         rotate.sine[axis] = constants(context, std::span<const double>(table.sine));
       }

@@ -86,6 +86,12 @@ const CudnnAttentionPlan* plan_for(Context& context, const CudnnAttentionProblem
   return plan;
 }
 
+/// The same where another problem will do.
+const CudnnAttentionPlan* plan_if_any(Context& context, const CudnnAttentionProblem& problem) {
+  std::string why;
+  return cudnn_attention_plan(context, problem, why);
+}
+
 /// The gradients, part by part.
 class Backward {
  public:
@@ -153,11 +159,24 @@ class Backward {
                            result.head});
   }
 
-  /// Parts of dk and dv are added up in f32, in the order of the queries.
-  bool solve(CudnnAttentionProblem problem, std::int64_t batch, std::int64_t head, std::int64_t most) {
+  /// cuDNN 9.19 has no plan on B200 for sums that repeat and come in f32: where they are not to be added up
+  /// they then are rounded to bf16, as dq is, for our kernel is several times slower.
+  bool solve(const CudnnAttentionProblem& problem, std::int64_t batch, std::int64_t head, std::int64_t most) {
     const bool alone = most >= whole_.queries;
-    const bool bf16 = alone && is_bf16(dk_.array) && is_bf16(dv_.array);
-    problem.result = bf16 ? DType::kBfloat16 : DType::kFloat32;
+    if (alone && is_bf16(dk_.array) && is_bf16(dv_.array))
+      return solve_in(DType::kBfloat16, problem, batch, head, most, plan_for);
+    if (!alone) return solve_in(DType::kFloat32, problem, batch, head, most, plan_for);
+    return solve_in(DType::kFloat32, problem, batch, head, most, plan_if_any) ||
+           solve_in(DType::kBfloat16, problem, batch, head, most, plan_for);
+  }
+
+  /// Parts of dk and dv are added up in f32, in the order of the queries.
+  /// @param type  of dk and dv by cuDNN.
+  template <typename FindPlan>
+  bool solve_in(DType type, CudnnAttentionProblem problem, std::int64_t batch, std::int64_t head,
+                std::int64_t most, const FindPlan& find_plan) {
+    const bool alone = most >= whole_.queries;
+    problem.result = type;
     const auto keys_result = [&](const HeadRows& rows) {
       return result_of(rows, problem, batch, 0, problem.keys, head, problem.result, alone);
     };
@@ -170,7 +189,7 @@ class Backward {
       problem.dk = more_k.operand.places;
       problem.dv = more_v.operand.places;
       const Array sums = rows_of_sums(problem, batch, head, query);
-      const CudnnAttentionPlan* const plan = plan_for(context_, problem);
+      const CudnnAttentionPlan* const plan = find_plan(context_, problem);
       if (plan == nullptr) return false;
       cudnn_attention_run(context_, *plan,
                           {q_.at(batch, query, head), k_.at(batch, 0, head), v_.at(batch, 0, head),

@@ -30,7 +30,7 @@ struct AddWeighted {
 class Blending : public BlendingKernels {
  public:
   void add_weighted(Context& context, const Array& values, const Array& weights, const Box& of, Array& target,
-                    const Box& to) const override {
+                    const Box& to, unsigned mirrored) const override {
     const Shape of_weights = weights.shape().strides(), of_target = target.shape().strides();
     AddWeighted add;
     add.dims = of.extent.rank();
@@ -40,10 +40,12 @@ class Blending : public BlendingKernels {
     add.sums = target.data<double>() + to.begin[add.dims];
     for (int dim = 0; dim < add.dims; ++dim) {
       add.extent[dim] = of.extent[dim];
-      add.of_weight[dim] = of_weights[dim];
-      add.of_sum[dim] = of_target[dim];
-      add.weights += of.begin[dim] * of_weights[dim];
-      add.sums += to.begin[dim] * of_target[dim];
+      const bool backwards = (mirrored >> dim & 1) != 0;
+      const std::int64_t first = backwards ? of.extent[dim] - 1 : 0;
+      add.of_weight[dim] = backwards ? -of_weights[dim] : of_weights[dim];
+      add.of_sum[dim] = backwards ? -of_target[dim] : of_target[dim];
+      add.weights += (of.begin[dim] + first) * of_weights[dim];
+      add.sums += (to.begin[dim] + first) * of_target[dim];
     }
     for_elements(context, values.count(), add);
   }

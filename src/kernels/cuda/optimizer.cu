@@ -12,6 +12,8 @@ namespace {
 
 /// A block takes a piece of a run: kPiece elements of it, or what is left.
 constexpr std::int64_t kPiece = 4096;
+/// Elements that a thread of an update has on their way from memory at a time.
+constexpr int kAtOnce = 4;
 
 /// A run as it stands in a device's memory.
 struct PlacedRun {
@@ -72,8 +74,8 @@ struct Updated {
   }
 };
 
-/// What AdamW makes of an element, in the type that its arrays have. Numbers that all elements share the
-/// first thread of a block works out.
+/// What AdamW makes of an element, in the type that its arrays have: read() takes what it is made from,
+/// write() puts what becomes of it. Numbers that all elements share the first thread of a block works out.
 template <typename T>
 struct Adamw {
   Updated<T> of;
@@ -99,13 +101,17 @@ struct Adamw {
     return {static_cast<T>(1.0 - learning_rate * run.weight_decay),
             static_cast<T>(learning_rate / all.correction1)};
   }
-  __device__ void element(const Shared& all, const OfRun& run, std::int64_t i) const {
-    const T slope = of.g[i] * all.scale;
-    const T first = beta1 * m[i] + rest1 * slope;
-    const T second = beta2 * v[i] + rest2 * slope * slope;
+  struct Old {
+    T p, g, m, v;
+  };
+  __device__ Old read(std::int64_t i) const { return {of.p[i], of.g[i], m[i], v[i]}; }
+  __device__ void write(const Shared& all, const OfRun& run, std::int64_t i, const Old& old) const {
+    const T slope = old.g * all.scale;
+    const T first = beta1 * old.m + rest1 * slope;
+    const T second = beta2 * old.v + rest2 * slope * slope;
     m[i] = first;
     v[i] = second;
-    of.put(i, of.p[i] * run.keep - run.rate * first / (sqrt(second) * all.root2 + eps));
+    of.put(i, old.p * run.keep - run.rate * first / (sqrt(second) * all.root2 + eps));
   }
 };
 
@@ -128,10 +134,14 @@ struct Sgd {
     const double learning_rate = run.learning_rate * all.rate_factor;
     return {static_cast<T>(1.0 - learning_rate * run.weight_decay), static_cast<T>(learning_rate)};
   }
-  __device__ void element(const Shared& all, const OfRun& run, std::int64_t i) const {
-    const T velocity = kept * v[i] + all.scale * of.g[i];
+  struct Old {
+    T p, g, v;
+  };
+  __device__ Old read(std::int64_t i) const { return {of.p[i], of.g[i], v[i]}; }
+  __device__ void write(const Shared& all, const OfRun& run, std::int64_t i, const Old& old) const {
+    const T velocity = kept * old.v + all.scale * old.g;
     v[i] = velocity;
-    of.put(i, run.keep * of.p[i] - run.rate * velocity);
+    of.put(i, run.keep * old.p - run.rate * velocity);
   }
 };
 
@@ -147,12 +157,18 @@ struct Follow {
   __device__ OfRun of_run(const Shared&, const PlacedRun& run) const {
     return {static_cast<T>(run.learning_rate)};
   }
-  __device__ void element(const Shared&, const OfRun& run, std::int64_t i) const {
-    of.put(i, of.p[i] - run.rate * of.g[i]);
+  struct Old {
+    T p, g;
+  };
+  __device__ Old read(std::int64_t i) const { return {of.p[i], of.g[i]}; }
+  __device__ void write(const Shared&, const OfRun& run, std::int64_t i, const Old& old) const {
+    of.put(i, old.p - run.rate * old.g);
   }
 };
 
-/// Applies one of these rules to all runs, unless the step is skipped.
+/// Applies one of these rules to all runs, unless the step is skipped. A thread reads kAtOnce elements before
+/// it writes the first of them: arrays of a rule may be the same memory to the compiler, which reads no
+/// element ahead of what was written before.
 template <typename Rule>
 __global__ void update_runs(Runs runs, const double* numbers, Rule rule) {
   if (numbers[UpdateNumbers::kApplies] == 0) return;
@@ -163,7 +179,15 @@ __global__ void update_runs(Runs runs, const double* numbers, Rule rule) {
     const PlacedRun& run = runs.of(piece);
     const Piece of(run, piece);
     const typename Rule::OfRun of_run = rule.of_run(all, run);
-    for (std::int64_t i = of.begin + threadIdx.x; i < of.end; i += kThreads) rule.element(all, of_run, i);
+    std::int64_t i = of.begin + threadIdx.x;
+    for (; i + (kAtOnce - 1) * kThreads < of.end; i += kAtOnce * kThreads) {
+      typename Rule::Old old[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) old[k] = rule.read(i + k * kThreads);
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) rule.write(all, of_run, i + k * kThreads, old[k]);
+    }
+    for (; i < of.end; i += kThreads) rule.write(all, of_run, i, rule.read(i));
   }
 }
 

@@ -18,7 +18,7 @@ bool lies_in(const Box& box, const Shape& shape) {
 }  // namespace
 
 void add_weighted(Context& context, const Array& values, const Array& weights, const Box& of, Array& target,
-                  const Box& to) {
+                  const Box& to, unsigned mirrored) {
   Shape part = of.extent;
   if (values.rank() > 0) part.append(values.shape().back());
   const bool fits = values.rank() > 1 && values.shape() == part && to.extent == part &&
@@ -31,12 +31,12 @@ void add_weighted(Context& context, const Array& values, const Array& weights, c
           "add_weighted: weights and sums are f64");
   count_work(context, 2 * static_cast<double>(values.count()), {&values});
   if (values.count() == 0) return;
-  launch(context, target.dtype(), &BlendingKernels::add_weighted, values, weights, of, target, to);
+  launch(context, target.dtype(), &BlendingKernels::add_weighted, values, weights, of, target, to, mirrored);
 }
 
 // What a backend lacks.
-void BlendingKernels::add_weighted(Context&, const Array&, const Array&, const Box&, Array&,
-                                   const Box&) const {
+void BlendingKernels::add_weighted(Context&, const Array&, const Array&, const Box&, Array&, const Box&,
+                                   unsigned) const {
   missing_kernel("add_weighted");
 }
 

@@ -9,7 +9,7 @@ class BlendingKernels {
  public:
   virtual ~BlendingKernels() = default;
   virtual void add_weighted(Context& context, const Array& values, const Array& weights, const Box& of,
-                            Array& target, const Box& to) const;
+                            Array& target, const Box& to, unsigned mirrored) const;
 };
 
 template <>

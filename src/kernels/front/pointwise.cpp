@@ -54,6 +54,8 @@ double flops_of(Activation activation) {
       return 0;
     case Activation::kRelu:
       return 1;
+    case Activation::kLeakyRelu:
+      return 2;
     default:
       return 12;
   }

@@ -47,6 +47,8 @@ R activated(Activation activation, R x) {
       return sigmoid(x);
     case Activation::kMish:
       return x * std::tanh(softplus(x));
+    case Activation::kLeakyRelu:
+      return x < R(0) ? R(0.01) * x : x;
   }
   fail("unknown activation");
 }
@@ -70,6 +72,8 @@ R activation_derivative(Activation activation, R x) {
       const R width = std::cosh(softplus(x));
       return std::tanh(softplus(x)) + x * sigmoid(x) / (width * width);
     }
+    case Activation::kLeakyRelu:
+      return x > R(0) ? R(1) : R(0.01);
   }
   fail("unknown activation");
 }

@@ -158,6 +158,19 @@ TEST(DataOptions, TakesImagesByCase) {
             0U);
 }
 
+TEST(DataOptions, TakesLabelsAndRegions) {
+  Json json = Json::parse(kImages);
+  json["labels"] = Json::parse("[0, 1, [2, 4], 3]");
+  json["regions"] = Json::parse("[[1, 2, 3], [2, 3], 3]");
+  const auto options = parse<DataOptions>(json);
+  EXPECT_EQ(options.labels, (std::vector<std::vector<std::int64_t>>{{0}, {1}, {2, 4}, {3}}));
+  EXPECT_EQ(options.regions, (std::vector<std::vector<std::int64_t>>{{1, 2, 3}, {2, 3}, {3}}));
+  EXPECT_EQ(options.label_outputs(), 3);
+  EXPECT_EQ(options.label_targets(), 3);
+  EXPECT_EQ(to_json(options)["labels"], json["labels"]);
+  EXPECT_EQ(to_json(options)["regions"], json["regions"]);
+}
+
 TEST(DataOptions, RefusesImagesThatAreImpossible) {
   const auto message = [](const std::string& key, const Json& value) {
     Json json = Json::parse(kImages);
@@ -179,6 +192,18 @@ TEST(DataOptions, RefusesImagesThatAreImpossible) {
   EXPECT_EQ(message("targets", {"a", "b"}).find("targets"), 0U);
   EXPECT_EQ(message("classes", 1).find("classes"), 0U);
   EXPECT_EQ(message("classes", 0).find("ignore_index"), 0U);
+  EXPECT_EQ(message("labels", {0, 1, {2, 4}}).find("labels must have an entry for each class, 4 by"), 0U);
+  EXPECT_EQ(message("labels", {0, 1, {2, 4}, 1}).find("labels names the number 1 twice"), 0U);
+  EXPECT_EQ(message("labels", {0, 1, {2, 255}, 3}).find("labels names the number 255, which is"), 0U);
+  EXPECT_EQ(message("labels", {0, 1, Json::array(), 3}).find("labels must name a number for each"), 0U);
+  EXPECT_EQ(message("labels", {0, 1, -1, 3}).find("labels[2] must be"), 0U);
+  EXPECT_EQ(message("labels", {{"0", 1}}).find("labels must be"), 0U);
+  EXPECT_EQ(message("regions", {{1, 2, 3}, {2, 4}}).find("regions names the class 4"), 0U);
+  EXPECT_EQ(message("regions", {{1, 2, 1}}).find("regions names a class twice"), 0U);
+  EXPECT_EQ(message("regions", {1, Json::array()}).find("regions must name a class"), 0U);
+  EXPECT_EQ(message("regions", {0, 1}).find("regions[0] must be"), 0U);
+  const std::string hidden = message("regions", {{1, 2, 3}, {1, 3}, 3});
+  EXPECT_NE(hidden.find("region 0 begins with 1, which region 1 has, too"), std::string::npos) << hidden;
   EXPECT_EQ(message("noise_sigma", 3).find("noise_sigma"), 0U);
   EXPECT_EQ(message("forcings", {"latitude"}).find("forcings"), 0U);
   EXPECT_EQ(message("task", "denoise").find("noise_sigma"), 0U);

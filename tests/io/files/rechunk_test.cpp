@@ -58,12 +58,12 @@ TEST(Rechunk, CopiesAreEqualInOtherChunks) {
   expect_close(values_of(copy, tp), wanted, 1e-15);
 }
 
-TEST(Rechunk, AFullDiskIsADataErrorAndLeavesNothing) {
+TEST(Rechunk, AFullDiskIsAnErrorOfItsOwnAndLeavesNothing) {
   const TemporaryFolder folder;
   const std::string to = folder.path() + "/copy.nc";
   {
     const SmallDisk small(2048);
-    EXPECT_THROW(rechunk({fixture("storage/cdf5.nc"), to, {{"y", 3}, {"x", 5}}}), DataError);
+    EXPECT_THROW(rechunk({fixture("storage/cdf5.nc"), to, {{"y", 3}, {"x", 5}}}), DiskError);
   }
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }

@@ -385,6 +385,81 @@ TEST_F(ImageReaderTest, LabelsOutOfRangeAreErrorsOrIgnored) {
   EXPECT_FALSE(std::isnan(HostView<double>(batch.targets[0])[3]));
 }
 
+/// Numbers of files that are merged, and numbered anew: by everything that looks at labels.
+TEST_F(ImageReaderTest, LabelsAreWhatTheConfigurationMakesOfNumbers) {
+  DataOptions options = volume_options();
+  options.task = Task::kMap;
+  options.noise_sigma.reset();
+  options.targets = {{"labels", {}}};
+  options.classes = 3;
+  options.ignore_index = 255;
+  options.crop.clear();
+  const auto plain = open(options);
+  options.classes = 2;
+  options.labels = {{2}, {1, 0}};
+  const auto data = open(options);
+  const auto labels_of = [&](ImageData& of) {
+    const Batch batch = read(of, whole_request(of, Split::kTrain, {0}));
+    const HostView<double> view(batch.targets[0]);
+    return std::vector<double>(view.begin(), view.end());
+  };
+  const std::vector<double> before = labels_of(*plain), after = labels_of(*data);
+  std::vector<double> counts(2, 0.0), old_counts(3, 0.0);
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    ASSERT_EQ(std::isnan(after[i]), std::isnan(before[i]));
+    if (std::isnan(before[i])) continue;
+    ASSERT_EQ(after[i], before[i] == 2 ? 0 : 1);
+    counts[before[i] == 2 ? 0 : 1] += 1;
+    old_counts[static_cast<std::size_t>(before[i])] += 1;
+  }
+  for (const double count : old_counts) EXPECT_GT(count, 0);
+  run_ranks(2, [&](Communicator& world) {
+    EXPECT_EQ(ImageData(options, image_file(""), 1, {}, world).label_counts(world), counts);
+  });
+  EXPECT_EQ(data->labels().value_of(0), 2);
+  EXPECT_EQ(data->labels().value_of(1), 1);
+  EXPECT_EQ(data->labels().largest(), 2);
+  EXPECT_EQ(plain->labels().value_of(2), 2);
+  EXPECT_EQ(plain->labels().largest(), 2);
+
+  // Of a region each point is 1 or 0.
+  options.classes = 3;
+  options.labels = {};
+  options.regions = {{1, 2}, {2}};
+  const auto regions = open(options);
+  SampleRequest request = whole_request(*regions, Split::kTrain, {0});
+  request.target.extent[request.target.extent.rank() - 1] = 2;
+  const std::vector<double> inside = [&] {
+    const Batch batch = read(*regions, request);
+    const HostView<double> view(batch.targets[0]);
+    return std::vector<double>(view.begin(), view.end());
+  }();
+  ASSERT_EQ(inside.size(), 2 * before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    ASSERT_EQ(std::isnan(inside[2 * i]), std::isnan(before[i]));
+    ASSERT_EQ(std::isnan(inside[2 * i + 1]), std::isnan(before[i]));
+    if (std::isnan(before[i])) continue;
+    EXPECT_EQ(inside[2 * i], before[i] >= 1 ? 1 : 0);
+    EXPECT_EQ(inside[2 * i + 1], before[i] == 2 ? 1 : 0);
+  }
+  const auto class_of = [&](bool first, bool second) {
+    return regions->labels().class_in([&](std::int64_t region) { return region == 0 ? first : second; });
+  };
+  EXPECT_EQ(class_of(false, false), 0);
+  EXPECT_EQ(class_of(true, false), 1);
+  EXPECT_EQ(class_of(true, true), 2);
+  EXPECT_EQ(class_of(false, true), 2);
+  options.regions = {};
+  options.classes = 2;
+
+  options.labels = {{0}, {2}};
+  const auto lacking = open(options);
+  const std::string message = message_of<DataError>([&] { labels_of(*lacking); });
+  EXPECT_NE(message.find("volume.h5 holds the label 1, which data.labels does not name"), std::string::npos)
+      << message;
+}
+
 TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {
   const auto alone = open(volume_options());
   std::vector<double> valid(static_cast<std::size_t>(2 * 9 * 10));  // depth 7 and 8

@@ -4,8 +4,10 @@
 #include "base/error.h"
 #include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
+#include "files/netcdf_output.h"
 #include "io/fixtures.h"
 #include "samples/dataset.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace batch_reader_test {
@@ -501,6 +503,64 @@ TEST_F(BatchReaderTest, TheDataSetChecksItsShape) {
             (std::vector{at("2020-02-27T06:00"), at("2020-02-27T12:00"), at("2020-02-27T18:00"),
                          at("2020-02-28"), at("2020-02-28T06:00")}));
   EXPECT_EQ(data_->valid_windows().size(), 2U);
+}
+
+/// A field that does not change in time but is each member's own: members 0 to 2 have 1 + number in it.
+TEST(StaticFieldsOfAnEnsemble, AreThoseOfTheMember) {
+  constexpr int kMembers = 3, kTimes = 4;
+  const testing::TemporaryFolder folder;
+  {
+    NetcdfOutput file(folder.path() + "/ensemble.nc");
+    using Type = NetcdfOutput::Type;
+    const int time = file.add_dimension("time", kTimes), member = file.add_dimension("number", kMembers),
+              lat = file.add_dimension("lat", 2), lon = file.add_dimension("lon", 2);
+    const int times = file.add_variable("time", Type::kDouble, {time}),
+              lats = file.add_variable("lat", Type::kDouble, {lat}),
+              lons = file.add_variable("lon", Type::kDouble, {lon}),
+              t = file.add_variable("t2m", Type::kFloat, {time, member, lat, lon}),
+              z = file.add_variable("z", Type::kFloat, {member, lat, lon});
+    file.add_text(times, "units", "hours since 2020-01-01");
+    file.add_text(lats, "units", "degrees_north");
+    file.add_text(lons, "units", "degrees_east");
+    file.end_definitions();
+    std::vector<float> states, heights;
+    for (int i = 0; i < kTimes * kMembers * 4; ++i) states.push_back(static_cast<float>(i % 7 + i));
+    for (int i = 0; i < kMembers * 4; ++i) heights.push_back(static_cast<float>(1 + i / 4));
+    file.write(times, std::vector<double>{0, 6, 12, 18});
+    file.write(lats, std::vector<double>{10, 20});
+    file.write(lons, std::vector<double>{0, 5});
+    file.write(t, states);
+    file.write(z, heights);
+    file.close();
+  }
+  DataOptions options;
+  options.files = {"*.nc"};
+  options.variables = {{"t2m", {}}};
+  options.constants = {{"z", {}}};
+  options.member.all = true;
+  options.train = {period("2020-01-01", "2020-01-01")};
+  run_ranks(2, [&](Communicator& communicator) {
+    ASSERT_EQ(communicator.size(), 2);
+    Dataset data(options, folder.path(), 1, communicator);
+    const FieldStatistics& found = data.statistics().fields.at("z");
+    EXPECT_NEAR(found.mean, 2, 1e-12);
+    EXPECT_NEAR(found.deviation, std::sqrt(2.0 / 3), 1e-12);
+    const Context context = Context::make_host(Backend::kReference, 1);
+    const auto reader = data.open_reader();
+    const Batch batch = reader->read({.split = Split::kTrain,
+                                      .samples = {2, 3, 1, 8},
+                                      .input = Box::whole({4, 2, 2, 2}),
+                                      .target = Box::whole({4, 2, 2, 1}),
+                                      .dtype = DType::kFloat64},
+                                     context);
+    const std::vector<double> wanted = {3, 1, 2, 3};
+    for (std::int64_t b = 0; b < 4; ++b) {
+      for (std::int64_t i = 0; i < 4; ++i) {
+        EXPECT_NEAR(element(batch.input, {b, i / 2, i % 2, 1}),
+                    (wanted[static_cast<std::size_t>(b)] - found.mean) / found.deviation, 1e-12);
+      }
+    }
+  });
 }
 
 }  // namespace batch_reader_test

@@ -72,6 +72,25 @@ TEST(TimeAxis, PartsOfSecondsAndHoursAlone) {
 }
 
 // As cftime has it, to the second.
+/// Rounded, two states would have one time.
+TEST(TimeAxis, TimesLessThanASecondApartAreRefused) {
+  const auto decode = [](const std::vector<double>& values, const std::string& units) {
+    return decode_times(values, units, "", "the time");
+  };
+  try {
+    decode({0, 0.25, 0.5}, "seconds since 2000-01-01");
+    FAIL() << "rounded";
+  } catch (const DataError& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("the time holds 0 and 0.25"), std::string::npos) << said;
+    EXPECT_NE(said.find("less than a second apart"), std::string::npos) << said;
+  }
+  EXPECT_THROW(decode({5e-6, 0}, "days since 2000-01-01"), DataError);
+  EXPECT_THROW(decode({0, 0.6, 1.2}, "seconds since 2000-01-01"), DataError) << "0 and 1 s, if rounded";
+  EXPECT_EQ(decode({1.5, 3, 4.5}, "seconds since 1970-01-01"), (std::vector<Time>{2, 3, 5}));
+  EXPECT_EQ(decode({1, 1, 1 + 1e-8}, "days since 1970-01-01"), (std::vector<Time>{kDay, kDay, kDay}));
+}
+
 TEST(TimeAxis, OriginsMayHavePartsOfSeconds) {
   EXPECT_EQ(decoded(0.25, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:16");
   EXPECT_EQ(decoded(0.24, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:15");

@@ -354,6 +354,8 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
   const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
   why = "it is told to refuse";
   if (machine.cudnn == 0 || problem.head_size == machine.cudnn_refuses) return std::nullopt;
+  const bool of_f32 = problem.backward && problem.deterministic && problem.result == DType::kFloat32;
+  if (of_f32 && machine.cudnn_f32_gradients == 0) return std::nullopt;
   if (!has_plans(problem.text())) return std::nullopt;
   CudnnAttentionPlan plan(std::make_unique<Graph>(Graph{problem}));
   plan.workspace_bytes_ = kWorkspace;
