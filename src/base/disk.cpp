@@ -65,7 +65,7 @@ int disk_error_behind(const std::string& path) {
   if (is_of_disk(error)) return error;
   struct statvfs disk {};
   const bool known = ::statvfs(folder_above(path).c_str(), &disk) == 0;
-  return known && disk.f_blocks > 0 && disk.f_bavail < kBlocks ? ENOSPC : 0;
+  return known && disk.f_bavail < kBlocks ? ENOSPC : 0;
 }
 
 }  // namespace jigsaw::inline base

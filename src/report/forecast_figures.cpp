@@ -112,10 +112,10 @@ Leads leads_of(VariableFile& file) {
   const FileVariable& leads = *file.find("lead_time");
   Leads of_file{1, "lead_time", {}, start};
   const std::string units = leads.text("units");
-  const char* const unit = units == "1"                ? "mo"
-                           : units.starts_with("hour") ? "h"
-                           : units.starts_with("min")  ? "min"
-                                                       : units.c_str();
+  const char* const unit = units == "1"                  ? "mo"
+                           : units.starts_with("min")    ? "min"
+                           : units.starts_with("second") ? "s"
+                                                         : "h";
   for (const double lead : file.read_all(leads))
     of_file.titles.push_back(concat(short_number(lead), " ", unit));
   return of_file;
