@@ -122,7 +122,7 @@ void expect_monthly_means(const std::string& of_run, const TemporaryFolder& fold
       run(2, command + (folder / "march.nc") + two + "--steps " + std::to_string(before + 4 * march + 2));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("--mean month leaves out " + std::to_string(before) +
-                             " steps at the beginning and 2 steps at the end , of no whole month"),
+                             " steps at the beginning and 2 steps at the end, of no whole month"),
             std::string::npos)
       << outcome.err;
   const NetcdfReader each(folder / "each.nc"), one(folder / "march.nc");
