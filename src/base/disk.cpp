@@ -45,7 +45,7 @@ bool is_of_disk(const Error& error) {
 }
 
 std::string reason_of(int error, const std::string& path, std::int64_t needed) {
-  const std::string words = std::generic_category().message(error);
+  std::string words = std::generic_category().message(error);
   if (error != ENOSPC) return words;
   const std::string folder = folder_above(path).string();
   struct statvfs disk {};

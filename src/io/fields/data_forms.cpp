@@ -28,7 +28,8 @@ FormPtr<VariableOptions> variable_form() {
       });
 }
 
-constexpr const char* kDuration = "a number of hours, or a text such as \"5 min\" (s, min, h or d), in whole seconds";
+constexpr const char* kDuration =
+    "a number of hours, or a text such as \"5 min\" (s, min, h or d), in whole seconds";
 
 Json duration_schema(Time least, Time most) {
   return {{"anyOf",
