@@ -178,18 +178,6 @@ std::string SequenceData::text_of(std::int64_t state) const {
                 files_->path(state), ")");
 }
 
-std::vector<ImageFiles::Series> SequenceData::forecast_series() const {
-  if (options_.valid.empty()) return files_->series();
-  std::set<std::int64_t> chosen;
-  for (const Run& run : runs(options_.valid, "data.valid")) chosen.insert(run.first);
-  std::vector<ImageFiles::Series> result;
-  for (const ImageFiles::Series& series : files_->series()) {
-    const auto inside = chosen.lower_bound(series.first);
-    if (inside != chosen.end() && *inside < series.first + series.steps) result.push_back(series);
-  }
-  return result;
-}
-
 std::unique_ptr<SampleReader> SequenceData::open_reader() {
   return std::make_unique<SequenceReader>(*this);
 }

@@ -53,8 +53,6 @@ class SequenceData : public SampleSource {
   }
   /// "state 3 of sequence 1 (run_1.h5)", of all files' sequences from 0 on.
   std::string text_of(std::int64_t state) const;
-  /// The sequences of data.valid, whole; all of the files where it names none.
-  std::vector<ImageFiles::Series> forecast_series() const;
 
  private:
   void open(const FileOpener& open_file);
