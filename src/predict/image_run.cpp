@@ -172,15 +172,11 @@ std::vector<double> ImageRun::probabilities(const Rows& rows) const {
 
 std::vector<double> chosen_labels(const ImageData& data, std::span<const double> numbers, LabelNumbers are) {
   const std::int64_t classes = data.options().label_outputs();
-  const bool regions = !data.options().regions.empty();
-  const double even = are == LabelNumbers::kLogits ? 0 : 0.5;  // of a region that is as likely as not
+  const double even = are == LabelNumbers::kLogits ? 0 : 0.5;
   std::vector<double> result;
-  for (auto point = numbers.begin(); point != numbers.end(); point += classes) {
-    const std::int64_t label =
-        regions ? data.labels().class_in([&](std::int64_t region) { return point[region] > even; })
-                : std::max_element(point, point + classes) - point;
-    result.push_back(static_cast<double>(label));
-  }
+  for (auto point = numbers.begin(); point != numbers.end(); point += classes)
+    result.push_back(
+        static_cast<double>(data.labels().chosen([&](std::int64_t k) { return point[k]; }, even)));
   return result;
 }
 

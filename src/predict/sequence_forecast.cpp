@@ -10,6 +10,7 @@
 #include "array/host_view.h"
 #include "array/transfer.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -130,7 +131,9 @@ std::string SequenceForecastRun::output_of(const std::string& input) const {
 
 void SequenceForecastRun::create(const SequencesOfFile& input) {
   const std::string path = output_of(input.path);
-  if (!one_file()) std::filesystem::create_directories(options_.output);
+  std::error_code error;
+  if (!one_file()) std::filesystem::create_directories(options_.output, error);
+  if (error) refuse_output<DataError>(error, concat(options_.output, " cannot be made: ", error.message()));
   output_ = std::make_unique<OutputFile>(path, options_.overwrite, "--output", data_.paths());
   const std::vector<ImageDim> space = data_.options().space();
   std::vector<OutputImage> images;

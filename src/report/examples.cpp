@@ -239,21 +239,13 @@ void ExampleCollector::add_classes(const ShardedTensor& prediction, const Batch&
   ExamplePlane& plane = examples_.planes[0];
   plane.predicted.clear();
   plane.truth = wanted[0];
-  if (options.regions.empty()) {
-    for (std::size_t i = 0; i < predicted[0].size(); ++i) {
-      const auto likeliest = std::ranges::max_element(
-          predicted, {}, [i](const std::vector<float>& of_class) { return of_class[i]; });
-      plane.predicted.push_back(static_cast<float>(likeliest - predicted.begin()));
-    }
-    return;
-  }
-  const LabelValues values(options);
-  const auto class_at = [&](const std::vector<std::vector<float>>& regions, std::size_t i) {
-    return static_cast<float>(values.class_in(
-        [&](std::int64_t region) { return regions[static_cast<std::size_t>(region)][i] > 0; }));
+  const LabelValues labels_of_data(options);
+  const auto class_at = [&](const std::vector<std::vector<float>>& numbers, std::size_t i) {
+    const auto number = [&](std::int64_t k) { return numbers[static_cast<std::size_t>(k)][i]; };
+    return static_cast<float>(labels_of_data.chosen(number, 0));
   };
   for (std::size_t i = 0; i < predicted[0].size(); ++i) plane.predicted.push_back(class_at(predicted, i));
-  for (std::size_t i = 0; i < plane.truth.size(); ++i) {
+  for (std::size_t i = 0; !options.regions.empty() && i < plane.truth.size(); ++i) {
     if (!std::isnan(plane.truth[i])) plane.truth[i] = class_at(wanted, i);
   }
 }

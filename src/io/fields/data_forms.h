@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,5 +30,15 @@ FormPtr<std::vector<VariableOptions>> variables_form();
 FormPtr<DataPart> part_form();
 /// @param why_sample  what the dimension "sample" is, for docs.
 FormPtr<ImageDim> dim_form(const std::string& why_sample);
+
+/// Points along an axis; the coordinates of as many fit into memory anywhere.
+inline constexpr std::int64_t kLongestAxis = 10'000'000;
+
+/// Whether no two are equal.
+template <typename T>
+bool distinct(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
 
 }  // namespace jigsaw::inline fields

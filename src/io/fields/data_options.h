@@ -193,6 +193,10 @@ void declare(Keys<VariableOptions>& keys);
 void declare(Keys<RegionOptions>& keys);
 void declare(Keys<DataOptions>& keys);
 
+/// The keys of images and sequences, and what they have to fulfil together with others.
+void declare_images(Keys<DataOptions>& keys);
+void check_images(const DataOptions& options, const Place& at);
+void check_sequences(const DataOptions& options, const Place& at);
 /// The keys of what is done to values, and what they have to fulfil together with others.
 void declare_values(Keys<DataOptions>& keys);
 void check_values(const DataOptions& options, const Place& at);

@@ -33,15 +33,9 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       added_noise_(seed, RandomPurpose::kNoise, "augment") {
   paths_ = expand_together(options.files, folder, communicator);
   std::vector<std::string> all = paths_;
-  for (const auto* variables : {&options.variables, use.train || use.valid ? &options.targets : nullptr}) {
-    if (variables == nullptr) continue;
-    for (const VariableOptions& variable : *variables) {
-      if (variable.files.empty() || own_paths_.contains(variable.files)) continue;
-      const std::vector<std::string>& own = own_paths_[variable.files] =
-          expand_together(variable.files, folder, communicator);
-      all.insert(all.end(), own.begin(), own.end());
-    }
-  }
+  std::vector<VariableOptions> opened = options.variables;
+  if (use.train || use.valid) opened.insert(opened.end(), options.targets.begin(), options.targets.end());
+  own_paths_ = expand_own_files(opened, folder, communicator, all);
   if (use.train)
     options_.train = with_cases_of_folds(options_.train, "train", "data.train", folder, communicator);
   if (use.valid)

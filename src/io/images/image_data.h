@@ -160,7 +160,7 @@ class ImageData : public SampleSource {
   Grid grid_;
   std::vector<std::string> paths_;
   /// Of variables that stand in files of their own, by their patterns.
-  std::map<std::vector<std::string>, std::vector<std::string>> own_paths_;
+  OwnFiles own_paths_;
   std::vector<Region> train_, valid_;
   std::vector<Slice> slices_of_all_;  ///< those of training first
   std::int64_t training_slices_ = 0;

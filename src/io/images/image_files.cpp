@@ -9,6 +9,7 @@
 #include "base/heartbeat.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "fields/shared_files.h"
 #include "fields/units.h"
 #include "files/glob.h"
 #include "files/nifti_file.h"
@@ -59,6 +60,18 @@ int ImageFiles::open(const std::string& path) {
 void ImageFiles::end_selection() {
   opener_ = nullptr;
   for (const auto& file : files_) file->forget_described();
+}
+
+OwnFiles expand_own_files(const std::vector<VariableOptions>& variables, const std::filesystem::path& folder,
+                          Communicator& communicator, std::vector<std::string>& all) {
+  OwnFiles own;
+  for (const VariableOptions& variable : variables) {
+    if (variable.files.empty() || own.contains(variable.files)) continue;
+    const std::vector<std::string>& its = own[variable.files] =
+        expand_together(variable.files, folder, communicator);
+    all.insert(all.end(), its.begin(), its.end());
+  }
+  return own;
 }
 
 std::vector<std::string> own_files(const VariableOptions& variable, const std::filesystem::path& folder) {

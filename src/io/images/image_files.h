@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array/box.h"
+#include "comm/communicator.h"
 #include "fields/data_options.h"
 #include "fields/field.h"
 #include "files/nifti_header.h"
@@ -200,6 +201,12 @@ class ImageFiles {
   std::mutex mutex_;      ///< guards open_ and the handles behind it
 };
 
+/// Files of variables by the patterns that name them.
+using OwnFiles = std::map<std::vector<std::string>, std::vector<std::string>>;
+/// Those of the variables that have files of their own, which are added to `all`. Collective: what throws on
+/// one rank throws on all.
+OwnFiles expand_own_files(const std::vector<VariableOptions>& variables, const std::filesystem::path& folder,
+                          Communicator& communicator, std::vector<std::string>& all);
 /// The files that hold a variable; empty where they are those of data.files.
 std::vector<std::string> own_files(const VariableOptions& variable, const std::filesystem::path& folder);
 

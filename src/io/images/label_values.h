@@ -25,6 +25,18 @@ class LabelValues {
   bool in_region(std::int64_t label, std::int64_t region) const {
     return inside_[static_cast<std::size_t>(region * count_ + label)];
   }
+  /// The class that the numbers of a point say, one for each class or region: the likeliest, the first of
+  /// equals; of regions class_in() those with more than `even`.
+  /// @param number  (class or region) of the point. @param even  what is as likely as not: 0 of logits, ½ of
+  /// probabilities.
+  template <typename F>
+  std::int64_t chosen(const F& number, double even) const {
+    if (!first_.empty()) return class_in([&](std::int64_t region) { return number(region) > even; });
+    std::int64_t likeliest = 0;
+    for (std::int64_t k = 1; k < count_; ++k)
+      if (number(likeliest) < number(k)) likeliest = k;
+    return likeliest;
+  }
   /// The class of a point: the first of the last region that it is in, 0 where it is in none.
   /// @param is_in  (number of a region) whether the point is in it.
   template <typename F>

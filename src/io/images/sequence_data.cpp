@@ -18,12 +18,7 @@ SequenceData::SequenceData(const DataOptions& options, const std::filesystem::pa
     : options_(options) {
   paths_ = expand_together(options.files, folder, communicator);
   std::vector<std::string> all = paths_;
-  for (const VariableOptions& variable : options.variables) {
-    if (variable.files.empty() || own_paths_.contains(variable.files)) continue;
-    const std::vector<std::string>& own = own_paths_[variable.files] =
-        expand_together(variable.files, folder, communicator);
-    all.insert(all.end(), own.begin(), own.end());
-  }
+  own_paths_ = expand_own_files(options.variables, folder, communicator, all);
   if (use.train)
     options_.train = with_cases_of_folds(options_.train, "train", "data.train", folder, communicator);
   if (use.valid)

@@ -72,7 +72,7 @@ class SequenceData : public SampleSource {
   Statistics statistics_;
   Grid grid_;
   std::vector<std::string> paths_;
-  std::map<std::vector<std::string>, std::vector<std::string>> own_paths_;  ///< by their patterns
+  OwnFiles own_paths_;
   std::vector<Run> train_runs_;
   std::vector<std::int64_t> train_, valid_;
 };

@@ -307,14 +307,7 @@ class DatasetReader : public SampleReader {
   DatasetReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
 
   Batch read(const SampleRequest& request, const Context& context) override {
-    BatchRequest windows;
-    windows.input = request.input;
-    windows.target = request.target;
-    windows.rollout = request.rollout;
-    windows.baseline = request.baseline;
-    windows.dtype = request.dtype;
-    windows.origin = request.origin;
-    windows.lead = request.lead;
+    BatchRequest windows = batch_request(request);
     for (const std::int64_t sample : request.samples) {
       windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
       windows.members.push_back(data_.member_of(sample));

@@ -32,6 +32,19 @@ struct SampleRequest {
   std::optional<int> lead = {};   ///< of forecasts: BatchRequest::lead
 };
 
+/// The same of forecasts, but for the times and members that the samples are of.
+inline BatchRequest batch_request(const SampleRequest& request) {
+  BatchRequest result;
+  result.input = request.input;
+  result.target = request.target;
+  result.rollout = request.rollout;
+  result.baseline = request.baseline;
+  result.dtype = request.dtype;
+  result.origin = request.origin;
+  result.lead = request.lead;
+  return result;
+}
+
 /// Reads pieces of batches; one for each thread.
 class SampleReader {
  public:
