@@ -233,13 +233,18 @@ constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
 
 TEST_P(Attention, OddSizes) {
   for (const DType type : kTypes) {
-    for (const Sizes& s :
-         {Sizes{1, 1, 1, 1, 1}, Sizes{2, 7, 7, 3, 5}, Sizes{1, 97, 193, 1, 64}, Sizes{1, 200, 390, 1, 16},
-          Sizes{2, 49, 49, 2, 32}, Sizes{1, 6, 16, 2, 256}, Sizes{1, 5, 400, 1, 80}, Sizes{3, 13, 2, 1, 33},
-          Sizes{1, 100, 20, 4, 48}, Sizes{1, 300, 800, 7, 16}}) {
+    for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{2, 7, 7, 3, 5}, Sizes{1, 97, 193, 1, 64},
+                           Sizes{1, 200, 390, 1, 16}, Sizes{2, 49, 49, 2, 32}, Sizes{1, 6, 16, 2, 256},
+                           Sizes{1, 5, 400, 1, 80}, Sizes{3, 13, 2, 1, 33}, Sizes{1, 100, 20, 4, 48}}) {
       check(s, type, made_up(s, type));
     }
   }
+}
+
+/// Heads that the CPU's threads take from queues, whose last one is cut into parts.
+TEST_P(Attention, HeadsInQueues) {
+  const Sizes s{1, 300, 800, 7, 16};
+  for (const DType type : kTypes) check(s, type, made_up(s, type));
 }
 
 TEST_P(Attention, EmptyPieces) {

@@ -175,6 +175,9 @@ TEST_P(ChannelStatistics, ApplyAndGradient) {
                                                 {Activation::kMish, true},
                                                 {Activation::kLeakyRelu, true}}) {
         SCOPED_TRACE(static_cast<int>(activation));
+        // Activations are the same code wherever an element stands.
+        if (shape.count() > 50000 && activation != Activation::kNone && activation != Activation::kGelu)
+          continue;
         const ChannelMap map{centre, a, shifted ? shift : Array(), activation};
         std::vector<double> y(xs.size()), dx(xs.size()), sums(2 * m.size(), 0.0);
         for_channels(shape,
