@@ -129,10 +129,13 @@ std::vector<float> ExampleCollector::gathered(const Box& own, const std::vector<
   Communicator& world = run_.world();
   Context& context = world.context();
   const Box wanted = wanted_box(run_.data().grid().shape(), slice_in_tile_, channel);
-  const Box part = own.empty() ? Box{} : intersect(own, wanted);
+  Box part;
   std::vector<double> sent;
-  if (!own.empty() && !part.empty())
-    for_each_point(part, own, wanted, [&](std::size_t from, std::size_t) { sent.push_back(values[from]); });
+  if (!values.empty()) {  // else the rank holds no piece
+    part = intersect(own, wanted);
+    if (!part.empty())
+      for_each_point(part, own, wanted, [&](std::size_t from, std::size_t) { sent.push_back(values[from]); });
+  }
   const std::vector<std::string> boxes = world.gather_text(sent.empty() ? "" : json_of(part).dump());
   std::vector<Message> sends, receives;
   if (!sent.empty()) sends.push_back({0, 0, std::ssize(sent)});

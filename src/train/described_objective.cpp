@@ -1,5 +1,7 @@
 #include "train/described_objective.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "files/glob.h"
@@ -15,14 +17,14 @@ namespace jigsaw::inline train {
 
 namespace {
 
-/// Files that a configuration names without giving data.shape.
-std::vector<std::string> files_of(const std::vector<std::string>& patterns,
-                                  const std::filesystem::path& folder) {
+/// Files that hold what a configuration does not say.
+std::vector<std::string> files_of(
+    const std::vector<std::string>& patterns, const std::filesystem::path& folder,
+    std::string_view missing = "data.shape: give the extents of space, or the files that hold them: ") {
   try {
     return expand_patterns(patterns, folder);
   } catch (const DataError& error) {
-    throw ConfigError(
-        concat("data.shape: give the extents of space, or the files that hold them: ", error.what()));
+    throw ConfigError(concat(missing, error.what()));
   }
 }
 
@@ -60,6 +62,16 @@ std::vector<Field> fields_named(const VariableOptions& variable) {
   return fields;
 }
 
+/// Whether a configuration says how many channels each variable has.
+bool names_channels(const DataOptions& options) {
+  const auto named = [](const VariableOptions& variable) { return !variable.levels.empty(); };
+  return std::ranges::find(options.dims, ImageDim::kChannel) == options.dims.end() ||
+         (std::ranges::all_of(options.variables, named) && std::ranges::all_of(options.targets, named));
+}
+
+constexpr std::string_view kChannelsMissing =
+    "data.dims: how many channels a variable has stands in the files, but ";
+
 Channels image_channels(const DataOptions& options,
                         const std::function<std::vector<Field>(const VariableOptions&)>& fields_of_variable) {
   const bool map = options.task == Task::kMap;
@@ -89,18 +101,23 @@ Shape part_extents(const DataOptions& options, Shape whole) {
 }
 
 DataDescription describe_images(const DataOptions& options, const std::filesystem::path& folder) {
-  if (!options.crop.empty()) return {Shape(options.crop), image_channels(options, fields_named)};
-  if (!options.shape.empty())
-    return {part_extents(options, Shape(options.shape)), image_channels(options, fields_named)};
+  const bool extents = !options.crop.empty() || !options.shape.empty();
+  const auto described = [&](Channels channels) -> DataDescription {
+    return {options.crop.empty() ? part_extents(options, Shape(options.shape)) : Shape(options.crop),
+            std::move(channels)};
+  };
+  if (extents && names_channels(options)) return described(image_channels(options, fields_named));
   std::vector<std::string> labels;
   if (options.classes > 0) labels.push_back(options.targets.front().name);
-  const std::vector<std::string> paths = files_of(options.files, folder);
+  const std::vector<std::string> paths =
+      extents ? files_of(options.files, folder, kChannelsMissing) : files_of(options.files, folder);
   probe_files(paths, Dimensions::kByNumber, options.external());
   ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()), options.spacing,
                    labels, ImagePairing{options.files, options.alignment});
   Channels channels = image_channels(options, [&](const VariableOptions& variable) {
     return files.select(variable, own_files(variable, folder));
   });
+  if (extents) return described(std::move(channels));
   SliceRanges first =
       with_cases_of_fold(std::get<SliceRanges>(options.train.front()), "train", "data.train", folder);
   first.of.erase(ImageDim::kSample);  // their number says nothing of extents

@@ -110,13 +110,16 @@ struct Three {
 
   /// @param noise  this perturbed run is added.
   /// @param least  what counts as nothing.
-  /// @param instead  what it is measured by where the reference is zero everywhere; 0: absolutely.
+  /// @param instead  the norm of all gradients, by which one is measured that is zero everywhere in the
+  ///                 reference, and which bounds its noise; 0: of what is no gradient.
   Apart apart(Noise& noise, double relative, double least, double instead) const {
     noise.add(distance(perturbed, reference));
     const double size = norm(reference), apart = distance(tested, reference);
     if (size == 0 && apart == 0) return {0, 0, tested.empty() ? Apart::Of::kNothing : Apart::Of::kZeros};
     const double unit = size > 0 ? size : instead > 0 ? instead : 1;
-    return {apart / unit, (std::max(relative * size, noise.allowed()) + least) / unit, Apart::Of::kValues};
+    double noisy = noise.allowed();
+    if (instead > 0) noisy = std::min(noisy, Tolerances::kMostNoise * instead);
+    return {apart / unit, (std::max(relative * size, noisy) + least) / unit, Apart::Of::kValues};
   }
   /// Only these elements.
   void keep(const std::vector<bool>& mask) {
@@ -141,6 +144,7 @@ class Comparer {
     const std::size_t parameters = runs.tested->parameters.size();
     parts_.resize(parameters);
     moved_.resize(parameters);
+    wandered_.resize(parameters);
     noise_.resize(runs.tested->steps.size());
     for (StepNoise& of_step : noise_) {
       of_step.gradients.resize(parameters);
@@ -154,8 +158,8 @@ class Comparer {
       masks_.emplace_back(world_.rank() == 0 ? parameter.shape.count() : 0, true);
     }
     for (std::size_t step = 0; step < runs_.tested->steps.size(); ++step) {
-      std::string failure = compare_loss(step);
       const std::string of_parameters = compare_parameters(step);
+      std::string failure = compare_loss(step);
       if (failure.empty()) failure = of_parameters;
       const double failed = world_.all_reduce(std::array{failure.empty() ? 0.0 : 1.0}, ReduceOp::kMax)[0];
       if (failed == 0 || result_.first_failing > 0) continue;
@@ -175,7 +179,7 @@ class Comparer {
     const double tested = runs_.tested->steps[step].loss, reference = runs_.reference->steps[step].loss,
                  perturbed = runs_.perturbed->steps[step].loss;
     const Three three{{tested}, {reference}, {perturbed}};
-    const Apart apart = three.apart(noise_[step].loss, tolerances_.of_loss(), 0, 0);
+    const Apart apart = three.apart(noise_[step].loss, tolerances_.of_loss(), loss_moved_, 0);
     result_.losses.push_back({tested, reference, apart});
     return apart.within() ? "" : "the loss";
   }
@@ -196,6 +200,7 @@ class Comparer {
     const double total = gradient_norm(step);
     const std::vector<double> stored = stored_sizes(step);
     std::string failure;
+    loss_moved_ = 0;
     for (std::size_t p = 0; p < runs_.tested->parameters.size(); ++p) {
       const RecordedParameter& parameter = runs_.tested->parameters[p];
       const Three gradient = gather(step, parameter, &RecordedStep::gradients);
@@ -208,6 +213,7 @@ class Comparer {
       const Apart of_gradient = gradient.apart(of_gradients, relative, least, total);
       compared.gradient.keep_worse(of_gradient);
       if (failure.empty() && !of_gradient.within()) failure = "the gradient of " + parameter.name;
+      loss_moved_ += moved_by_parameter(gradient, p);
       choose(gradient, of_gradients, masks_[p]);
       const double moved = moved_by_rounding(gradient.reference, update.reference, least, p);
       update.keep(masks_[p]);
@@ -267,17 +273,33 @@ class Comparer {
   double moved_by_rounding(const std::vector<double>& gradient, const std::vector<double>& update,
                            double least, std::size_t p) {
     const double each = least / std::sqrt(static_cast<double>(std::max<std::size_t>(gradient.size(), 1)));
-    std::vector<float>& moved = moved_[p];
+    std::vector<float>&moved = moved_[p], &wandered = wandered_[p];
     moved.resize(gradient.size(), 0);
+    wandered.resize(gradient.size(), 0);
     double largest = 0, squares = 0;
     for (const double step : update) largest = std::max(largest, std::abs(step));
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       if (gradient[i] != 0) moved[i] = std::max(moved[i], static_cast<float>(each / std::abs(gradient[i])));
-      if (!masks_[p][i]) continue;
       // One that may as well have the other sign gives an update of any size, up or down.
-      squares += std::pow(moved[i] > 0.5 ? 2 * largest : moved[i] * update[i], 2);
+      const double by = !masks_[p][i] || moved[i] > 0.5 ? 2 * largest : std::abs(moved[i] * update[i]);
+      wandered[i] += static_cast<float>(by);
+      if (masks_[p][i]) squares += by * by;
     }
     return std::sqrt(squares);
+  }
+
+  /// How far the loss may be moved by what rounding has moved of a parameter in the steps before: by the mean
+  /// value theorem, with the larger gradient of the two runs for one between them. Of many elements, which go
+  /// up or down by chance, a random walk.
+  double moved_by_parameter(const Three& gradient, std::size_t p) const {
+    double sum = 0, squares = 0;
+    for (std::size_t i = 0; i < wandered_[p].size(); ++i) {
+      const double by =
+          wandered_[p][i] * std::max(std::abs(gradient.tested[i]), std::abs(gradient.reference[i]));
+      sum += by;
+      squares += by * by;
+    }
+    return std::min(sum, Tolerances::kFactor * std::sqrt(squares));
   }
 
   /// Where the gradient stands above its noise, or is nothing at all: elsewhere an update by the gradient's
@@ -300,8 +322,10 @@ class Comparer {
   RunNoise& noise_;
   Comparison result_;
   std::vector<std::vector<bool>> masks_;
-  std::vector<double> parts_;              // of each parameter, see compare_parameters()
-  std::vector<std::vector<float>> moved_;  // of each element of a parameter, the most of all steps
+  std::vector<double> parts_;                 // of each parameter, see compare_parameters()
+  std::vector<std::vector<float>> moved_;     // of each element of a parameter, the most of all steps
+  std::vector<std::vector<float>> wandered_;  // how far rounding may have moved each by now
+  double loss_moved_ = 0;                     // by that, at most, in the step that is compared
 };
 
 std::string line(const char* format, auto... values) {

@@ -13,6 +13,8 @@ struct Tolerances {
   static constexpr double kFactor = 8;        ///< of what random walks give
   static constexpr double kNoiseFactor = 16;  ///< of what perturbing a run by one rounding does
   static constexpr double kMostFactor = 4;    ///< of the most that several such perturbations do
+  /// Of the norm of all gradients: one whose noise is more is not proved by being as far apart.
+  static constexpr double kMostNoise = 0.5;
   /// Updates are compared where the gradient is so many times its noise, unless the type is float64.
   static constexpr double kAboveNoise = 100;
 

@@ -115,6 +115,32 @@ TEST(Comparison, WhatIsLeftOfASumMayMoveAnUpdate) {
   EXPECT_EQ(compared(by_sign(other), reference, {reference}).first_failing, 1);
 }
 
+/// The same, a step later: the loss is moved by as much as the gradient there makes of the other update.
+TEST(Comparison, WhatMovedAnUpdateMayMoveTheNextLoss) {
+  const auto run = [](double first, double second, double loss) {
+    RecordedRun two = run_of({1, -1, 1, first}, {-0.001, 0.001, -0.001, first > 0 ? -0.001 : 0.001});
+    RecordedStep step = run_of({1, -1, 1, second}, {-0.001, 0.001, -0.001, -0.001}).steps[0];
+    step.loss = loss;
+    two.steps.push_back(std::move(step));
+    return two;
+  };
+  const RecordedRun reference = run(3e-9, 0.1, 0.5);
+  const Comparison moved = compared(run(-2e-9, 0.1, 0.5001), reference, {reference});
+  EXPECT_EQ(moved.first_failing, 0) << moved.to_text();
+  const Comparison wrong = compared(run(-2e-9, 0.1, 0.501), reference, {reference});
+  EXPECT_EQ(wrong.first_failure, "step 2: the loss") << wrong.to_text();
+  const Comparison unmoved = compared(run(3e-9, 0.1, 0.5001), run(1, 0.1, 0.5), {run(1, 0.1, 0.5)});
+  EXPECT_EQ(unmoved.first_failing, 1) << unmoved.to_text();
+}
+
+/// Numbers that are others in every run prove nothing by being as far apart as they are.
+TEST(Comparison, AGradientThatDoesNotRepeatIsNoProof) {
+  const RecordedRun reference = descent_of(Values(100, 1e20)), other = descent_of(Values(100, -1e22)),
+                    perturbed = descent_of(Values(100, 1e22));
+  const Comparison comparison = compared(other, reference, {perturbed});
+  EXPECT_EQ(comparison.first_failure, "step 1: the gradient of w") << comparison.to_text();
+}
+
 /// Behind a layer that begins at zero.
 TEST(Comparison, AGradientOfZeroIsNoNoise) {
   const Values zeros(4, 0.0), update(4, 0.1);
