@@ -41,7 +41,11 @@ void declare_halves(Keys<Options>& keys) {
   keys.add("drop_path", &Options::drop_path)
       .at_least(0)
       .below(1)
-      .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
+      .idle_unless(here("depth").above(1))
+      .doc(
+          "Probability that a sample skips a half of a block in training; grows to it linearly with depth, "
+          "from "
+          "0 in the first block.");
   declare_activation(keys, &Options::activation, "to the hidden numbers of each MLP");
 }
 

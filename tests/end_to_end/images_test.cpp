@@ -378,6 +378,25 @@ TEST_F(Images, InitKnowsWhatLabelsThereAre) {
 }
 
 /// Of the training's pictures, 0 and 1 of six.
+/// Also where a crop says the extents: how many channels a variable has stands in the files alone.
+TEST_F(Images, PlanCountsTheChannelsInTheFiles) {
+  Json config = segment_config();
+  config["data"]["targets"] = {"images"};
+  config["data"]["crop"] = {4, 6};
+  config["data"].erase("classes");
+  config["loss"] = {{"type", "mse"}};
+  config["model"] = {{"type", "sequential"}, {"layers", {{{"type", "linear"}, {"features", 3}}}}};
+  folder_.write("config.json", config.dump());
+  const std::string plan = "plan " + (folder_ / "config.json") + " --ranks 2";
+  const Outcome outcome = run(1, plan);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome missing = run(1, plan + " --set 'data.files=[\"none.h5\"]'");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("data.dims: how many channels a variable has stands in the files, but "),
+            std::string::npos)
+      << missing.err;
+}
+
 TEST_F(Images, StatisticsAreWritten) {
   write_labelled(folder_, 6, -1);
   folder_.write("labelled.json", labelled_config(folder_).dump());

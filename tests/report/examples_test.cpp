@@ -132,10 +132,14 @@ TEST(ExampleCollector, ShowsImagesInTheirUnitsWhateverTheModelPredicts) {
   }
 }
 
-/// By its number in the volume: 10, and not 2, the middle of the crop, where no point is scored.
+/// By its number in the volume: 10, and not 2, the middle of the crop, where no point is scored. Also where a
+/// rank holds none of the four rows.
 TEST(ExampleCollector, ShowsASliceOfAVolumeThatLiesInTheValidationPart) {
-  for (const char* task : {"denoise", "map"}) {
-    const Collected found = collect({task, "increment", "{}", 1});
+  for (const Case& one : {Case{"denoise", "increment", "{}", 1},
+                          {"map", "increment", "{}", 1},
+                          {"map", "increment", R"({"domain": [1, 5, 1]})", 5}}) {
+    const char* const task = one.task;
+    const Collected found = collect(one);
     EXPECT_EQ(found.examples.slice, 10) << task;
     ASSERT_EQ(found.examples.planes.at(0).truth.size(), 24U);
     int labelled = 0;

@@ -225,6 +225,19 @@ const std::vector<Void>& cases() {
        {"validation.peak=3", "data.classes=2", "loss.type=dice"},
        true,
        true},
+      {"model vit.drop_path",
+       "model.drop_path",
+       {"model={\"type\":\"vit\",\"patch\":[3,7],\"embed_dim\":8,\"heads\":2,\"depth\":1,\"drop_path\":0.1}"},
+       false},
+      {"model swin.drop_path",
+       "model.drop_path",
+       {"model={\"type\":\"swin\",\"patch\":[3,7],\"embed_dim\":8,\"heads\":2,\"window\":[2,2],\"depth\":1,"
+        "\"drop_path\":0.1}"},
+       false},
+      {"model sfno.drop_path",
+       "model.drop_path",
+       {"model={\"type\":\"sfno\",\"embed_dim\":8,\"depth\":1,\"drop_path\":0.1}"},
+       false},
       {"checkpoint.keep", "checkpoint.keep", {"checkpoint.every=0", "checkpoint.keep=5"}, false},
       {"checkpoint.keep_every",
        "checkpoint.keep_every",
@@ -358,13 +371,13 @@ std::set<std::string> keys_of_layers() {
        "patch embed_dim depth token_hidden_ratio channel_hidden_ratio dropout activation patch_kernel "
        "positions time_embedding final_norm zero_decoder output_map"},
       {"model vit",
-       "patch embed_dim depth heads mlp_ratio dropout attention_dropout layer_scale drop_path activation "
+       "patch embed_dim depth heads mlp_ratio dropout attention_dropout layer_scale activation "
        "patch_kernel time_embedding final_norm zero_decoder positions"},
       {"model swin",
-       "patch embed_dim depth heads mlp_ratio dropout attention_dropout layer_scale drop_path activation "
+       "patch embed_dim depth heads mlp_ratio dropout attention_dropout layer_scale activation "
        "patch_kernel time_embedding final_norm zero_decoder window circular"},
       {"model sfno",
-       "embed_dim depth latitudes scale degrees mlp_ratio dropout layer_scale drop_path activation positions "
+       "embed_dim depth latitudes scale degrees mlp_ratio dropout layer_scale activation positions "
        "time_embedding final_norm input_skip zero_decoder"},
       {"model unet",
        "base_width levels widths kernel kernels strides convolutions decoder_convolutions norm_groups down "
