@@ -58,7 +58,7 @@ DeviceOrder::DeviceOrder(Context& context, const SumOrder& order)
   require(depth_ <= SumOrder::kMostDepth, "sums of so many ranks are nested deeper than kernels can");
   static_assert(sizeof(Summand) == sizeof(double));  // as which they travel
   table_ = Array(context, {summands_}, DType::kFloat64, Purpose::kWorkspace);
-  context.runtime()->upload(context.stream(), std::as_bytes(std::span(order.summands)), table_.raw());
+  context.runtime()->upload(context.stream(), std::as_bytes(std::span(order.summands)), table_.raw(), 1);
 }
 
 void DeviceOrder::add(Context& context, const Summands& summands, ReduceOp op, Array& sum) const {
