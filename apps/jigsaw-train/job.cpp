@@ -1,7 +1,6 @@
 #include "job.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,8 +28,8 @@ namespace jigsaw {
 
 namespace {
 
-/// OMP_NUM_THREADS, or this rank's share of the cores: those it is bound to, or all divided among the ranks
-/// on this machine.
+/// OMP_NUM_THREADS, or this rank's share of the cores that it may run on.
+/// @param ranks  that may run on the same ones.
 int threads_per_rank(int ranks) {
   if (const char* value = std::getenv("OMP_NUM_THREADS"); value != nullptr && std::atoi(value) > 0) {
     return std::atoi(value);
@@ -39,8 +38,7 @@ int threads_per_rank(int ranks) {
   CPU_ZERO(&set);
   const int all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
-  const bool is_bound = bound < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return is_bound ? bound : std::max(1, bound / ranks);
+  return std::max(1, bound / ranks);
 }
 
 /// A rank on which something failed may take so long to tell of it, and then ends all others: before that it
@@ -115,7 +113,7 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   std::optional<Context> context;
   RankDevice device;
   ChosenDevice chosen;
-  const int threads = threads_per_rank(session.on_machine().ranks);
+  const int threads = threads_per_rank(session.on_machine().on_cores);
   const std::unique_ptr<Communicator> everyone = session.world(of_start);
   const Start start = make_start(*everyone);
   const Configuration& configuration = start.configuration;

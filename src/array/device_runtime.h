@@ -18,7 +18,8 @@ class Context;
 enum class Stream : std::uint8_t {
   kCompute,
   kCommunication,  ///< goes before the others where the device cannot do all at once
-  kBackground,     ///< communication that nobody waits for yet
+  kBackground,     ///< communication that nobody waits for yet; goes before computation, for what is urgent
+                   ///< begins after it, and it takes few multiprocessors
   kUpload,         ///< of batches
   kDownload        ///< of checkpoints
 };
@@ -81,7 +82,8 @@ class DeviceRuntime {
   virtual void choose_for_this_thread() {}
 
   /// Returns when `from` may be written again.
-  virtual void upload(Stream stream, std::span<const std::byte> from, std::byte* to) = 0;
+  /// @param threads  of the host, which may copy at the same time.
+  virtual void upload(Stream stream, std::span<const std::byte> from, std::byte* to, int threads) = 0;
   /// Returns when `to` is filled: waits for the stream.
   virtual void download(Stream stream, const std::byte* from, std::span<std::byte> to) = 0;
   /// Fills `to`, memory of page_locked(), when its turn in the stream comes.

@@ -43,7 +43,7 @@ void upload_into(const Context& context, const Array& host, Array target) {
   require_alike(host, target);
   if (target.device() == Device::kMeta || target.count() == 0) return;
   if (DeviceRuntime* const runtime = runtime_of(context, target)) {
-    runtime->upload(context.stream(), bytes_of(host), target.raw());
+    runtime->upload(context.stream(), bytes_of(host), target.raw(), context.host().threads());
   } else {
     std::memcpy(target.raw(), host.raw(), static_cast<std::size_t>(host.bytes()));
   }

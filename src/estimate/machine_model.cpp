@@ -78,8 +78,9 @@ CostModel MachineModel::costs(const TrainOptions& train) const {
 
 std::int64_t MachineModel::usable_memory(int ranks) const {
   const auto all = static_cast<std::int64_t>(memory_bytes);
-  const std::int64_t nccl =
-      device == Device::kCuda ? nccl_bytes(std::min(ranks, ranks_per_node) - 1, all) : 0;
+  const std::int64_t nccl = device == Device::kCuda
+                                ? nccl_bytes(std::min(ranks, ranks_per_node) - 1, ranks > ranks_per_node, all)
+                                : 0;
   return static_cast<std::int64_t>(kUsableMemory * static_cast<double>(all - nccl));
 }
 

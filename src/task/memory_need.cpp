@@ -137,14 +137,24 @@ MemoryRoom memory_room(Communicator& world) {
   const CudaDevice gpu = current_cuda_device();
   const std::int64_t bytes = gpu.bytes;
   const int here = ranks_on_a_machine(world), ranks = most_alike(world, gpu.uuid);
-  return {bytes, ranks, true, nccl_library().built ? nccl_bytes(here - 1, bytes / ranks) : 0};
+  return {bytes, ranks, true,
+          nccl_library().built ? nccl_bytes(here - 1, here < world.size(), bytes / ranks) : 0};
 }
 
-/// Of each of the two communicators of a group (comm/nccl/) what 8 ranks on one machine were seen to take,
-/// 3.28 GB for 7 peers (github.com/NVIDIA/nccl/issues/1685).
-std::int64_t nccl_bytes(int peers, std::int64_t share) {
-  constexpr std::int64_t kCommunicators = 2, kPeer = 470'000'000;
-  return std::min(kCommunicators * kPeer * peers, share / 2);
+/// Of each of the two communicators of a group (comm/nccl/): what 8 ranks on one machine were seen to take,
+/// 3.28 GB for 7 peers (github.com/NVIDIA/nccl/issues/1685); and what its sources say of the network
+/// (src/transport/net.cc and src/init.cc of NCCL 2.28): for messages to any number of ranks elsewhere two
+/// pools, of 16 chunks of 128 KiB for each of up to 32 channels, one to send from and one to receive in, and
+/// for its own gathers, on each channel of a ring that leaves or enters the machine at this rank (about four
+/// each way, of 16 that eight ranks share, or of those that one rank's network card has), 4 MiB of the
+/// protocol Simple and 640 · 120 · 8 · 8 bytes of LL128. Of the groups of a mesh two lie on several machines,
+/// that of `data` and that of all ranks, more or less.
+std::int64_t nccl_bytes(int near, bool far, std::int64_t share) {
+  constexpr std::int64_t kCommunicators = 2, kPeer = 470'000'000, kFarGroups = 2,
+                         kPools = std::int64_t{2} * 32 * 16 * (128 << 10),
+                         kRings = std::int64_t{2} * 4 * ((4 << 20) + 640 * 120 * 8 * 8);
+  const std::int64_t to_near = kPeer * near, to_far = far ? kFarGroups * (kPools + kRings) : 0;
+  return std::min(kCommunicators * (to_near + to_far), share / 2);
 }
 
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room,

@@ -40,9 +40,11 @@ struct MemoryRoom {
 /// are only planned for. Collective.
 MemoryRoom memory_room(Communicator& world);
 
-/// What NCCL takes of a rank's share of a GPU as it connects the rank to so many others of its machine,
-/// about: half of the share at most.
-std::int64_t nccl_bytes(int peers, std::int64_t share);
+/// What NCCL takes of a rank's share of a GPU as it connects the rank to others, about: half of the share at
+/// most.
+/// @param near  how many others are on its machine.
+/// @param far   whether there are any on other machines.
+std::int64_t nccl_bytes(int near, bool far, std::int64_t share);
 
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room,

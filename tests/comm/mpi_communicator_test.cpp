@@ -13,7 +13,17 @@
 #include "support/cuda_aware_mpi.h"
 
 namespace jigsaw {
+
+/// The job that the tests run in (mpi_main.cpp).
+const MpiSession& test_session();
+
 namespace {
+
+TEST(MpiSession, RanksThatAreNotBoundShareAllCores) {
+  const MpiSession::OnMachine here = test_session().on_machine();
+  EXPECT_GT(here.ranks, 1);
+  EXPECT_EQ(here.on_cores, here.ranks);
+}
 
 /// All reductions of one rank: a reduce_scatter and all_reduces of both sizes.
 template <typename T>

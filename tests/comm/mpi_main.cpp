@@ -44,6 +44,10 @@ int run_tests() {
 
 }  // namespace
 
+const MpiSession& test_session() {
+  return *session;
+}
+
 void on_ranks(const std::function<void(Communicator&)>& body) {
   Context context = testing::test_context(Backend::kReference, 1);
   const std::unique_ptr<Communicator> world = session->world(context);

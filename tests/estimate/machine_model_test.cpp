@@ -184,9 +184,15 @@ TEST(MachineModel, RatesAreThoseOfDataSheets) {
 /// NCCL's part goes first (memory_need.h), then a tenth.
 TEST(MachineModel, PlansWithTheMemoryThatArraysMayTake) {
   MachineModel model{.device = Device::kCuda, .memory_bytes = 100e9, .ranks_per_node = 8};
-  EXPECT_EQ(model.usable_memory(16), static_cast<std::int64_t>(0.9 * (100e9 - 7 * 0.94e9)));
+  EXPECT_EQ(model.usable_memory(8), static_cast<std::int64_t>(0.9 * (100e9 - 7 * 0.94e9)));
+  // Two groups of two communicators on several nodes: pools of 64 MiB each way, 4 channels of rings each way.
+  const double far = 2 * 2 * (2 * 64 * 0x1p20 + 2 * 4 * (4 * 0x1p20 + 4'915'200));
+  for (const int ranks : {9, 16, 1024})
+    EXPECT_EQ(model.usable_memory(ranks), static_cast<std::int64_t>(0.9 * (100e9 - 7 * 0.94e9 - far)));
   EXPECT_EQ(model.usable_memory(3), static_cast<std::int64_t>(0.9 * (100e9 - 2 * 0.94e9)));
   EXPECT_EQ(model.usable_memory(1), 90'000'000'000);
+  model.ranks_per_node = 1;
+  EXPECT_EQ(model.usable_memory(2), static_cast<std::int64_t>(0.9 * (100e9 - far)));
   model.ranks_per_node = 1000;
   EXPECT_EQ(model.usable_memory(1000), 45'000'000'000);
   model.device = Device::kCpu;

@@ -129,6 +129,35 @@ TEST_F(FakeCudaFinds, NoWaitForAnUpload) {
   EXPECT_EQ(values_of(sum), (std::vector<double>{0, 2, 4}));
 }
 
+/// Several threads of the host copy, each a part, of which the last may be no whole line.
+TEST_F(FakeCudaFinds, WhatGoesUpByThreads) {
+  constexpr std::int64_t kCount = cuda::PinnedRing::kBlockBytes / sizeof(float) * 3 / 2 + 37;
+  Context host = Context::make_host(Backend::kReference, 1);
+  std::vector<double> numbers(kCount);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i % (1 << 24));
+  const Array given = constant(host, {kCount}, DType::kFloat32, numbers);
+  for (const int threads : {1, 2, 5, 64}) {
+    context_.set_host_threads(threads);
+    EXPECT_EQ(values_of(upload(context_, given)), numbers) << threads;
+  }
+}
+
+/// Communication goes before computation, so that it begins while kernels run that fill the device, and what
+/// somebody waits for goes before what nobody waits for yet.
+TEST_F(FakeCudaFinds, StreamsGoBeforeOthers) {
+  const auto priority_of = [&](Stream stream) {
+    const StreamScope here(context_, stream);
+    int priority = 1;
+    EXPECT_EQ(cudaStreamGetPriority(cuda::stream_of(context_), &priority), cudaSuccess);
+    return priority;
+  };
+  EXPECT_LT(priority_of(Stream::kCommunication), priority_of(Stream::kBackground));
+  EXPECT_LT(priority_of(Stream::kBackground), priority_of(Stream::kCompute));
+  EXPECT_EQ(priority_of(Stream::kUpload), priority_of(Stream::kCompute));
+  const char* const queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  EXPECT_STREQ(queues, "32");
+}
+
 /// A list of copies is one kernel, and its table is on the device after the first.
 TEST_F(FakeCudaFinds, OneKernelForManyBoxes) {
   const Array x = numbers(60);

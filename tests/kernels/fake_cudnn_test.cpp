@@ -1,4 +1,5 @@
 // Who does what where there is a cuDNN: a fake one of plain loops (support/fake_cuda/cudnn.cpp).
+#include <functional>
 #include <utility>
 
 #include "array/raw_memory.h"
@@ -30,6 +31,8 @@ class FakeCudnn : public FakeCudaFinds {
     fake_cuda::machine().cudnn = before_;
     fake_cuda::machine().cudnn_refuses = 0;
     fake_cuda::machine().cudnn_f32_gradients = 1;
+    fake_cuda::machine().cudnn_pairs = fake_cuda::machine().cudnn_rows = 1;
+    fake_cuda::machine().cudnn_most_queries = fake_cuda::Machine().cudnn_most_queries;
     fake_cuda::machine().cudnn_lacks = 0;
   }
 
@@ -73,7 +76,7 @@ void expect_bounded(const Convolution& convolution, const Array& x, const Array&
       return cuda::CopiedBytes{pass == Pass::kData ? 0 : kBytes * of_x.count(),
                                pass == Pass::kForward ? 0 : kBytes * of_y.count()};
     };
-    const auto slabs = cuda::convolution_slabs(pass, convolution, x, y, copied(x, y), most);
+    const auto slabs = cuda::convolution_slabs(pass, convolution, x, y, copied(x, y), {.most_bytes = most});
     for (const cuda::ConvolutionSlab& slab : slabs) {
       const cuda::CopiedBytes bytes = copied(slab.x, slab.y);
       if (slabs.size() > 1 && (pass == Pass::kData ? slab.x : slab.y).shape()[1] > 1) {
@@ -166,6 +169,42 @@ TEST_F(FakeCudnn, ConvolutionsInSlabs) {
   }
 }
 
+/// Fields of more elements than 32 bits number are solved in slabs of fewer, where nothing is copied, too.
+TEST_F(FakeCudnn, ConvolutionsOfManyElementsInSlabs) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const Shape field{5, 8, 6, 4};
+  constexpr DType kType = DType::kFloat32;
+  const auto results = [&](Context& context) {
+    const Array x = testing::random_array(context, field, kType, 1),
+                weight = testing::random_array(context, {4, 4, 3, 3}, kType, 2),
+                dy = testing::random_array(context, field, kType, 3);
+    std::vector<double> all = values_of(convolution_forward(context, convolution, x, weight, {}, kType));
+    for (const Array& each : {convolution_backward_data(context, convolution, dy, weight, {8, 6}, kType),
+                              convolution_backward_weight(context, convolution, dy, x, kType)}) {
+      const std::vector<double> more = values_of(each);
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  };
+  Context host = Context::make_host(Backend::kReference, 1);
+  const std::vector<double> wanted = results(host);
+  constexpr std::int64_t kSample = 8 * 6 * 4, kRow = 6 * 4;
+  // Of each pass; a slab of 3 rows reads 5.
+  for (const auto& [most, runs] : {std::pair{5 * kSample, 1},
+                                   {5 * kSample - 1, 2},
+                                   {2 * kSample, 3},
+                                   {kSample, 5},
+                                   {kSample - 1, 10},
+                                   {5 * kRow, 15}}) {
+    SCOPED_TRACE(most);
+    context_.state<cuda::ConvolutionSlabs>().most_elements = most;
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    testing::expect_near(results(context_), wanted, testing::tolerance(kType, 64, 8));
+    EXPECT_EQ(fake_cuda::cudnn_runs() - before, 3 * runs);
+  }
+  EXPECT_EQ(cuda::ConvolutionSlabs().most_elements, (std::int64_t{1} << 31) - 1);
+}
+
 /// A kernel of ours does what it refuses, and each such convolution is said once.
 TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
   const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
@@ -247,10 +286,10 @@ TEST_F(FakeCudnn, AFullDeviceIsNoInstallation) {
 TEST_F(FakeCudnn, AttentionInParts) {
   struct Call {
     DType type = DType::kBfloat16, dq = type, dkv = type;
-    std::int64_t size = 8, pairs = std::int64_t{1} << 28, runs = 1;
+    std::int64_t size = 8, bytes = std::int64_t{1} << 29, runs = 1;
     bool masked = false;
   };
-  constexpr std::int64_t kTile = 128 * 128;
+  constexpr std::int64_t kTile = 128 * 128 * 2;  // bytes
   constexpr DType kF32 = DType::kFloat32;
   Context host = Context::make_host(Backend::kReference, 1);
   const auto gradients = [&](Context& context, const Call& call) {
@@ -280,12 +319,12 @@ TEST_F(FakeCudnn, AttentionInParts) {
   };
   for (const Call& call :
        {Call{}, Call{.size = 128}, Call{.dq = kF32, .dkv = kF32}, Call{.dkv = kF32, .size = 24},
-        Call{.pairs = kTile * 9 * 3, .runs = 2}, Call{.pairs = kTile * 9 * 2, .runs = 4},
-        Call{.dq = kF32, .pairs = kTile * 9, .runs = 6}, Call{.pairs = kTile * 3, .runs = 18},
-        Call{.dq = kF32, .dkv = kF32, .pairs = kTile * 8, .runs = 12}, Call{.type = kF32, .runs = 0},
+        Call{.bytes = kTile * 9 * 3, .runs = 2}, Call{.bytes = kTile * 9 * 2, .runs = 4},
+        Call{.dq = kF32, .bytes = kTile * 9, .runs = 6}, Call{.bytes = kTile * 3, .runs = 18},
+        Call{.dq = kF32, .dkv = kF32, .bytes = kTile * 8, .runs = 12}, Call{.type = kF32, .runs = 0},
         Call{.size = 12, .runs = 0}, Call{.size = 136, .runs = 0}, Call{.runs = 0, .masked = true}}) {
-    SCOPED_TRACE(concat(name(call.type), ", heads of ", call.size, ", ", call.pairs, " pairs at once"));
-    context_.state<cuda::AttentionParts>().most_pairs = call.pairs;
+    SCOPED_TRACE(concat(name(call.type), ", heads of ", call.size, ", ", call.bytes, " bytes at once"));
+    context_.state<cuda::AttentionParts>().most_bytes = call.bytes;
     const std::int64_t before = fake_cuda::cudnn_runs();
     testing::expect_near(gradients(context_, call), gradients(host, call),
                          testing::tolerance(call.type, 64, 8));
@@ -311,13 +350,61 @@ TEST_F(FakeCudnn, GradientsOfKeysAreRoundedWhereItHasNoneInF32) {
     SCOPED_TRACE(parts ? "queries in parts" : "whole");
     Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
     std::swap(fresh, context_);
-    if (parts) context_.state<cuda::AttentionParts>().most_pairs = std::int64_t{128} * 128 * 6;
+    if (parts) context_.state<cuda::AttentionParts>().most_bytes = std::int64_t{128} * 128 * 6 * 2;
     Context host = Context::make_host(Backend::kReference, 1);
     const std::int64_t before = fake_cuda::cudnn_runs();
     const std::vector<double> found = gradients(context_);
     testing::expect_near(found, gradients(host), testing::tolerance(DType::kBfloat16, 64, 8));
     EXPECT_EQ(fake_cuda::cudnn_runs() - before, parts ? 1 : 2) << "forward and backward";
     EXPECT_EQ(take_remarks(context_).size(), parts ? 1U : 0U);
+  }
+}
+
+/// What counts is what the plan takes: gradients that take little are formed at once however many pairs there
+/// are, and in f32 they are not added up of parts for which there is no plan; those that take twice as much
+/// are cut in twice as many parts; and what there is no plan for as a whole may have one in parts.
+TEST_F(FakeCudnn, GradientsAreCutByWhatTheirPlansTake) {
+  struct Case {
+    bool deterministic = true;
+    int pairs = 1, rows = 1, f32 = 1;  ///< the machine's
+    std::int64_t most_queries = 1 << 20, runs = 1;
+  };
+  // Two heads of 3 tiles of queries and of keys, of 32 KiB for each pair of them; rows of dq take 4 KiB a
+  // tile.
+  const Shape shape{1, 257, 3, 2, 8};
+  constexpr std::int64_t kPairs = std::int64_t{128} * 128 * 2, kRows = std::int64_t{128} * 8 * 4;
+  const auto gradients = [&](Context& context, const std::function<void()>& backward_begins) {
+    const Array qkv = testing::random_array(context, shape, DType::kBfloat16, 1);
+    const AttentionResult result =
+        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
+    backward_begins();
+    const Array dqkv(context, shape, DType::kFloat32);
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
+                       result.log_sum_exp, {}, {.scale = 0.3}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    return values_of(dqkv);
+  };
+  Context host = Context::make_host(Backend::kReference, 1);
+  const std::vector<double> wanted = gradients(host, [] {});
+  fake_cuda::Machine& machine = fake_cuda::machine();
+  for (const Case& each :
+       {Case{.runs = 2 * 3}, Case{.pairs = 0, .f32 = 0}, Case{.deterministic = false},
+        Case{.deterministic = false, .rows = 2, .runs = 2}, Case{.most_queries = 256, .runs = 2 * 3},
+        Case{.pairs = 0, .most_queries = 256, .runs = 2 * 3}}) {
+    SCOPED_TRACE(concat(each.deterministic ? "in order, " : "in any order, ", each.pairs, " for a pair, ",
+                        each.rows, " for a row, at most ", each.most_queries, " queries"));
+    machine.cudnn_pairs = each.pairs;
+    machine.cudnn_rows = each.rows;
+    machine.cudnn_f32_gradients = each.f32;
+    machine.cudnn_most_queries = fake_cuda::Machine().cudnn_most_queries;
+    Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
+    std::swap(fresh, context_);
+    context_.set_deterministic(each.deterministic);
+    context_.state<cuda::AttentionParts>().most_bytes = each.deterministic ? 5 * kPairs : 6 * kRows;
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    testing::expect_near(gradients(context_, [&] { machine.cudnn_most_queries = each.most_queries; }), wanted,
+                         testing::tolerance(DType::kBfloat16, 64, 8));
+    EXPECT_EQ(fake_cuda::cudnn_runs() - before, 1 + each.runs) << "forward and backward";
+    EXPECT_TRUE(take_remarks(context_).empty());
   }
 }
 
@@ -362,7 +449,7 @@ TEST_F(FakeCudnn, AnyOrderIsTakenWhereItIsAllowed) {
                        {});
     return values_of(gradients);
   };
-  context_.state<cuda::AttentionParts>().most_pairs = std::int64_t{128} * 128 * 6;
+  context_.state<cuda::AttentionParts>().most_bytes = std::int64_t{128} * 128 * 6 * 2;
   std::vector<double> wanted;
   for (const bool deterministic : {true, false}) {
     context_.set_deterministic(deterministic);

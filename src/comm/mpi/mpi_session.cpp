@@ -1,7 +1,9 @@
 #include "comm/mpi/mpi_session.h"
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -11,6 +13,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -140,6 +143,14 @@ MpiSession::OnMachine find_on_machine() {
             "MPI_Comm_split_type");
   check_mpi(MPI_Comm_rank(comm, &found.rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm, &found.ranks), "MPI_Comm_size");
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof(mine), &mine);  // where there are more cores than these hold all have none
+  std::vector<cpu_set_t> all(static_cast<std::size_t>(found.ranks));
+  check_mpi(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all.data(), sizeof(mine), MPI_BYTE, comm),
+            "MPI_Allgather");
+  found.on_cores = static_cast<int>(
+      std::ranges::count_if(all, [&](const cpu_set_t& cores) { return CPU_EQUAL(&cores, &mine) != 0; }));
   check_mpi(MPI_Comm_free(&comm), "MPI_Comm_free");
   return found;
 }

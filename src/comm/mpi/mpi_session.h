@@ -46,9 +46,10 @@ class MpiSession {
 
   int rank() const;
   int size() const;
-  /// This rank among those on the same machine.
+  /// This rank among those on the same machine, and how many of them keep to the same cores as this one: of a
+  /// socket, as mpirun binds them by itself, or all, where nothing is bound.
   struct OnMachine {
-    int rank = 0, ranks = 1;
+    int rank = 0, ranks = 1, on_cores = 1;
   };
   OnMachine on_machine() const { return on_machine_; }
   /// Whether MPI is handed arrays of GPUs where they stand, of gathers, broadcasts, exchanges and all_to_alls

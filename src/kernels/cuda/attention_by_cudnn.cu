@@ -1,4 +1,6 @@
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "array/raw_memory.h"
 #include "base/text.h"
@@ -115,30 +117,78 @@ class Backward {
   }
 
   bool run() {
-    const AttentionParts::Part part = context_.state<AttentionParts>().largest(whole_);
+    const auto bytes_of = [&](const AttentionParts::Part& part) -> std::optional<std::int64_t> {
+      CudnnAttentionProblem problem = whole_;
+      problem.batches = part.batches;
+      problem.heads = part.heads;
+      problem.queries = part.queries;
+      for (const DType type : types(problem)) {
+        problem.result = type;
+        std::string why;
+        if (const CudnnAttentionPlan* const plan = cudnn_attention_plan(context_, placed(problem, 0), why))
+          return cudnn_attention_workspace(*plan);
+      }
+      return std::nullopt;
+    };
+    const AttentionParts::Part part = context_.state<AttentionParts>().largest(whole_, bytes_of);
     for (std::int64_t batch = 0; batch < whole_.batches; batch += part.batches) {
       for (std::int64_t head = 0; head < whole_.heads; head += part.heads) {
         CudnnAttentionProblem problem = whole_;
         problem.batches = std::min(part.batches, whole_.batches - batch);
         problem.heads = std::min(part.heads, whole_.heads - head);
-        if (!solve(problem, batch, head, part.queries)) return false;
+        problem.queries = part.queries;
+        if (!solve(problem, batch, head)) return false;
       }
     }
     return true;
   }
 
  private:
+  /// Types of dk and dv that a part is solved in, in the order in which plans are looked for. cuDNN 9.19 has
+  /// no plan on B200 for sums that repeat and come in f32: where they are not to be added up they then are
+  /// rounded to bf16, as dq is, for our kernel is several times slower.
+  std::vector<DType> types(const CudnnAttentionProblem& part) const {
+    if (part.queries < whole_.queries) return {DType::kFloat32};
+    if (is_bf16(dk_.array) && is_bf16(dv_.array)) return {DType::kBfloat16};
+    return {DType::kFloat32, DType::kBfloat16};
+  }
+
+  /// Whether cuDNN writes a result where it is to be.
+  static bool in_place(const HeadRows& rows, DType type) {
+    return rows.array.dtype() == type && aligned(operand_of(rows).first);
+  }
+  /// dk and dv that are added up come to memory of their own.
+  bool keys_in_place(const HeadRows& rows, const CudnnAttentionProblem& part) const {
+    return part.queries == whole_.queries && in_place(rows, part.result);
+  }
+  /// A part with the places of its results, and of its rows of the log-sum-exp.
+  /// @param first  element of the log-sum-exp.
+  CudnnAttentionProblem placed(CudnnAttentionProblem part, std::int64_t first) const {
+    const auto dense = [&](std::int64_t tokens) {
+      const std::int64_t token = part.heads * part.head_size;
+      return Places{tokens * token, token};
+    };
+    part.dq = in_place(dq_, DType::kBfloat16) ? Places::of(dq_) : dense(part.queries);
+    part.dk = keys_in_place(dk_, part) ? Places::of(dk_) : dense(part.keys);
+    part.dv = keys_in_place(dv_, part) ? Places::of(dv_) : dense(part.keys);
+    if (!aligned(log_sum_exp_.data<float>() + first)) {
+      part.lse_head = part.queries;
+      part.lse_batch = part.heads * part.queries;
+    }
+    return part;
+  }
+
   /// Where cuDNN writes a result.
   struct Result {
     HeadRows rows;  ///< what it is for
     std::int64_t batch, token, head;
-    Array scratch;    ///< [batches, tokens, 1, heads, d], where it cannot write there
+    Array scratch;    ///< [batches, tokens, 1, heads, d], where it does not write there
     Operand operand;  ///< of the part
   };
   Result result_of(const HeadRows& rows, const CudnnAttentionProblem& problem, std::int64_t batch,
-                   std::int64_t token, std::int64_t tokens, std::int64_t head, DType type, bool in_place) {
+                   std::int64_t token, std::int64_t tokens, std::int64_t head, DType type, bool there) {
     Result result{rows, batch, token, head, {}, operand_of(rows)};
-    if (in_place && rows.array.dtype() == type && aligned(result.operand.first)) {
+    if (there) {
       result.operand.first = result.operand.at(batch, token, head);
       return result;
     }
@@ -159,38 +209,35 @@ class Backward {
                            result.head});
   }
 
-  /// cuDNN 9.19 has no plan on B200 for sums that repeat and come in f32: where they are not to be added up
-  /// they then are rounded to bf16, as dq is, for our kernel is several times slower.
-  bool solve(const CudnnAttentionProblem& problem, std::int64_t batch, std::int64_t head, std::int64_t most) {
-    const bool alone = most >= whole_.queries;
-    if (alone && is_bf16(dk_.array) && is_bf16(dv_.array))
-      return solve_in(DType::kBfloat16, problem, batch, head, most, plan_for);
-    if (!alone) return solve_in(DType::kFloat32, problem, batch, head, most, plan_for);
-    return solve_in(DType::kFloat32, problem, batch, head, most, plan_if_any) ||
-           solve_in(DType::kBfloat16, problem, batch, head, most, plan_for);
+  bool solve(const CudnnAttentionProblem& part, std::int64_t batch, std::int64_t head) {
+    const std::vector<DType> all = types(part);
+    for (const DType type : all) {
+      if (solve_in(type, part, batch, head, type == all.back())) return true;
+    }
+    return false;
   }
 
   /// Parts of dk and dv are added up in f32, in the order of the queries.
   /// @param type  of dk and dv by cuDNN.
-  template <typename FindPlan>
-  bool solve_in(DType type, CudnnAttentionProblem problem, std::int64_t batch, std::int64_t head,
-                std::int64_t most, const FindPlan& find_plan) {
-    const bool alone = most >= whole_.queries;
-    problem.result = type;
+  /// @param last  there is no other type to be tried.
+  bool solve_in(DType type, CudnnAttentionProblem part, std::int64_t batch, std::int64_t head, bool last) {
+    const std::int64_t most = part.queries;
+    part.result = type;
     const auto keys_result = [&](const HeadRows& rows) {
-      return result_of(rows, problem, batch, 0, problem.keys, head, problem.result, alone);
+      return result_of(rows, part, batch, 0, part.keys, head, type, keys_in_place(rows, part));
     };
     Result dk = keys_result(dk_), dv = keys_result(dv_);
     for (std::int64_t query = 0; query < whole_.queries; query += most) {
-      problem.queries = std::min(most, whole_.queries - query);
-      Result dq = result_of(dq_, problem, batch, query, problem.queries, head, DType::kBfloat16, true);
-      const Result more_k = query == 0 ? dk : keys_result(dk_), more_v = query == 0 ? dv : keys_result(dv_);
-      problem.dq = dq.operand.places;
-      problem.dk = more_k.operand.places;
-      problem.dv = more_v.operand.places;
-      const Array sums = rows_of_sums(problem, batch, head, query);
-      const CudnnAttentionPlan* const plan = find_plan(context_, problem);
+      part.queries = std::min(most, whole_.queries - query);
+      const std::int64_t first = batch * whole_.lse_batch + head * whole_.lse_head + query;
+      const CudnnAttentionProblem problem = placed(part, first);
+      const CudnnAttentionPlan* const plan =
+          last ? plan_for(context_, problem) : plan_if_any(context_, problem);
       if (plan == nullptr) return false;
+      Result dq = result_of(dq_, problem, batch, query, problem.queries, head, DType::kBfloat16,
+                            in_place(dq_, DType::kBfloat16));
+      const Result more_k = query == 0 ? dk : keys_result(dk_), more_v = query == 0 ? dv : keys_result(dv_);
+      const Array sums = rows_of_sums(problem, first);
       cudnn_attention_run(context_, *plan,
                           {q_.at(batch, query, head), k_.at(batch, 0, head), v_.at(batch, 0, head),
                            y_.at(batch, query, head), sums.raw(), dy_.at(batch, query, head),
@@ -208,19 +255,14 @@ class Backward {
     for_elements(context_, sums.count(), AddTo{sums.data<float>(), more.data<float>()});
   }
 
-  /// The part's rows of the log-sum-exp: itself, or dense, where they do not begin at 16 bytes.
-  Array rows_of_sums(CudnnAttentionProblem& problem, std::int64_t batch, std::int64_t head,
-                     std::int64_t query) {
-    const std::int64_t first = batch * whole_.lse_batch + head * whole_.lse_head + query;
+  /// A part's rows of the log-sum-exp: itself, or dense, where they do not begin at 16 bytes.
+  Array rows_of_sums(const CudnnAttentionProblem& part, std::int64_t first) {
     const float* const from = log_sum_exp_.data<float>() + first;
     if (aligned(from)) return log_sum_exp_.slice(first, {1});
-    problem.lse_head = problem.queries;
-    problem.lse_batch = problem.heads * problem.queries;
-    Array rows(context_, {problem.batches, problem.heads, problem.queries}, DType::kFloat32,
-               Purpose::kWorkspace);
-    for_elements(context_, rows.count(),
-                 TakeRows{from, whole_.lse_batch, whole_.lse_head, problem.heads, problem.queries,
-                          rows.data<float>()});
+    Array rows(context_, {part.batches, part.heads, part.queries}, DType::kFloat32, Purpose::kWorkspace);
+    for_elements(
+        context_, rows.count(),
+        TakeRows{from, whole_.lse_batch, whole_.lse_head, part.heads, part.queries, rows.data<float>()});
     return rows;
   }
 

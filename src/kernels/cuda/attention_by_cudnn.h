@@ -1,7 +1,7 @@
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "kernels/attention.h"
 #include "kernels/cuda/cudnn_attention.h"
@@ -10,9 +10,8 @@
 namespace jigsaw::inline kernels::cuda {
 
 /// Attention of bf16 heads of a multiple of 8 numbers, 128 at most, without bias, mask and dropout, by cuDNN.
-/// Backward is solved in parts of batches, heads and queries one after the other, so that the workspace, a
-/// bf16 number for each query and key of each head if the context is deterministic(), an f32 number for each
-/// of dq if not, stays bounded; dq is rounded to bf16.
+/// Backward is solved at once where cuDNN's plan for it takes about AttentionParts::most_bytes at most, else
+/// in parts of batches, heads and queries one after the other; dq is rounded to bf16.
 /// @return  whether cuDNN did it
 bool attention_forward_by_cudnn(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                                 const AttentionOptions& options, AttentionResult& result);
@@ -22,23 +21,48 @@ bool attention_backward_by_cudnn(Context& context, const HeadRows& q, const Head
 
 /// How much of backward is solved at once. Lies in the state of the rank's context.
 struct AttentionParts {
-  /// bf16 numbers of workspace, of queries and keys of all heads.
-  std::int64_t most_pairs = kMostCudaWorkspaceBytes / size_of(DType::kBfloat16);
+  /// Of a plan's workspace; a tenth more passes, for what plans take beside a number for each pair.
+  std::int64_t most_bytes = kMostCudaWorkspaceBytes;
 
   struct Part {
     std::int64_t batches, heads, queries;
+    bool operator==(const Part&) const = default;
   };
-  Part largest(const CudnnAttentionProblem& backward) const {
-    const auto [batches, heads, queries] = std::array{backward.batches, backward.heads, backward.queries};
-    // What stands for each query: in any order a row of dq in f32, of the size of two in bf16.
-    const std::int64_t keys = backward.deterministic ? backward.keys : 2 * backward.head_size;
-    constexpr std::int64_t kTile = 128;  // to whose multiples cuDNN rounds up
-    const auto tiles = [](std::int64_t tokens) { return (tokens + kTile - 1) / kTile; };
-    const std::int64_t most = std::max<std::int64_t>(most_pairs / (kTile * kTile), 1), a_row = tiles(keys),
-                       a_head = tiles(queries) * a_row;
-    if (a_head > most) return {1, 1, std::min(std::max<std::int64_t>(most / a_row, 1) * kTile, queries)};
-    if (heads * a_head > most) return {1, most / a_head, queries};
-    return {std::min(most / (heads * a_head), batches), heads, queries};
+
+  /// All of it, or the first smaller part whose plan takes no more; the smallest are a tile of a head's
+  /// queries.
+  /// @param bytes_of  what cuDNN's plan for a Part takes; none where there is no plan: then a smaller part is
+  ///                  tried where pairs() would be too many bytes, for cuDNN might plan that.
+  template <typename BytesOf>
+  Part largest(const CudnnAttentionProblem& backward, const BytesOf& bytes_of) const {
+    Part part{backward.batches, backward.heads, backward.queries};
+    for (;;) {
+      const std::optional<std::int64_t> planned = bytes_of(part);
+      const Part next = cut(part, planned ? *planned : pairs(backward, part));
+      if (next == part) return part;
+      part = next;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kTile = 128;  // to whose multiples cuDNN rounds up
+  static std::int64_t tiles(std::int64_t tokens) { return (tokens + kTile - 1) / kTile; }
+
+  /// Bytes of a bf16 number for each query and key of each head: what plans take on GPUs before Blackwell for
+  /// sums that repeat.
+  static std::int64_t pairs(const CudnnAttentionProblem& backward, const Part& part) {
+    return part.batches * part.heads * tiles(part.queries) * tiles(backward.keys) * kTile * kTile *
+           size_of(DType::kBfloat16);
+  }
+  /// As much of a part as may be, if the part takes `bytes`, as much for each tile of queries.
+  Part cut(const Part& part, std::int64_t bytes) const {
+    const std::int64_t passes = most_bytes + most_bytes / 10;
+    if (bytes <= passes) return part;
+    const std::int64_t a_head = tiles(part.queries), all = part.batches * part.heads * a_head,
+                       a_tile = (bytes + all - 1) / all, most = std::max<std::int64_t>(passes / a_tile, 1);
+    if (a_head > most) return {1, 1, std::min(most * kTile, part.queries)};
+    if (part.heads * a_head > most) return {1, most / a_head, part.queries};
+    return {most / (part.heads * a_head), part.heads, part.queries};
   }
 };
 

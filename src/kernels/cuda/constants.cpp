@@ -33,7 +33,7 @@ const std::byte* Constants::of(Context& context, std::span<const std::byte> byte
     constexpr std::size_t kWord = sizeof(double);
     Array array(context, {static_cast<std::int64_t>(bytes.size() / kWord + 1)}, DType::kFloat64,
                 Purpose::kWorkspace);
-    if (!bytes.empty()) context.runtime()->upload(context.stream(), bytes, array.raw());
+    if (!bytes.empty()) context.runtime()->upload(context.stream(), bytes, array.raw(), 1);
     held_ += bytes.size();
     found = known_.emplace(key, Known{std::move(array)}).first;
   }

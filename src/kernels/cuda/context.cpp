@@ -38,6 +38,12 @@ std::string demangled(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
+/// As many queues to the device as there can be, which CUDA reads when the program first uses a device: of
+/// the eight that it makes by itself, streams of NCCL, which has two for each communicator, share some with
+/// those of a context, whose work then stands behind what waits there. Set as the program starts, before
+/// there are threads.
+[[maybe_unused]] const bool kQueuesAreAsked = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
+
 /// Page-locked memory of the host.
 class PageLocked : public MemorySource {
  public:
@@ -75,11 +81,14 @@ class CudaRuntime : public DeviceRuntime {
       : device_(device), memory_(std::move(memory)), failures_(std::move(failures)) {
     const char* const wait = std::getenv("JIGSAW_CUDA_SYNC");
     launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
-    int last = 0, first = 0;
+    int last = 0, first = 0;  // the more urgent, the lower
     cuda::check(cudaDeviceGetStreamPriorityRange(&last, &first), "ask for the priorities of streams");
+    std::array<int, kStreams> priorities;
+    priorities.fill(last);
+    priorities[static_cast<std::size_t>(Stream::kCommunication)] = first;
+    priorities[static_cast<std::size_t>(Stream::kBackground)] = std::max(first, last - 1);
     for (std::size_t i = 0; i < streams_.size(); ++i) {
-      const bool urgent = i == static_cast<std::size_t>(Stream::kCommunication);
-      cuda::check(cudaStreamCreateWithPriority(&streams_[i], cudaStreamNonBlocking, urgent ? first : last),
+      cuda::check(cudaStreamCreateWithPriority(&streams_[i], cudaStreamNonBlocking, priorities[i]),
                   "make a stream");
     }
     stalls_.emplace(native(Stream::kCompute));
@@ -124,10 +133,10 @@ class CudaRuntime : public DeviceRuntime {
   }
   void require_no_failure(Stream stream) const { check(so_far(stream)); }
 
-  void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override {
+  void upload(Stream stream, std::span<const std::byte> from, std::byte* to, int threads) override {
     not_recorded("numbers go up");
     ++host_steps_.uploads;
-    check(uploads_.upload(stream_for_work(stream), from, to));
+    check(uploads_.upload(stream_for_work(stream), from, to, threads));
     if (launches_wait_) launched(stream, cudaSuccess, "a copy");
   }
   void download(Stream stream, const std::byte* from, std::span<std::byte> to) override {

@@ -165,7 +165,7 @@ struct Added {
 /// What cuDNN solves: fields of f32 and bf16. Kernels of ours do the others. Results in f32 of bf16 are
 /// formed of TensorFloat-32 products of f32 copies, in which bf16 is exact: parts of sums over ranks, and
 /// gradients of weights, keep what many small parts add. (cuDNN makes no result in f32 out of bf16.) Copies
-/// are made slab by slab.
+/// are made, and fields of very many numbers solved, slab by slab.
 class ByCudnn {
  public:
   static bool forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
@@ -242,7 +242,7 @@ class ByCudnn {
                                    const F& problem) {
     std::vector<Work> work;
     if (!suits(pass, x, y)) return work;
-    const std::int64_t most = context.state<ConvolutionSlabs>().most_bytes;
+    const ConvolutionSlabs& most = context.state<ConvolutionSlabs>();
     for (const ConvolutionSlab& slab : convolution_slabs(pass, convolution, x, y, bytes, most)) {
       work.push_back({slab, plan_for(context, problem(slab))});
       if (work.back().plan == nullptr) return {};

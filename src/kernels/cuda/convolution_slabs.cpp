@@ -74,10 +74,12 @@ Array samples_of(const Array& field, std::int64_t begin, std::int64_t end) {
 
 std::vector<ConvolutionSlab> convolution_slabs(CudnnProblem::Pass pass, const Convolution& convolution,
                                                const Array& x, const Array& y, const CopiedBytes& copied,
-                                               std::int64_t most) {
-  const std::int64_t bytes = copied.of_x + copied.of_y;
+                                               const ConvolutionSlabs& most) {
   std::vector<ConvolutionSlab> whole = {{convolution, x, y}};
-  if (bytes <= most) return whole;
+  const auto fits = [&](std::int64_t bytes, std::int64_t elements) {
+    return bytes <= most.most_bytes && elements <= most.most_elements;
+  };
+  if (fits(copied.of_x + copied.of_y, std::max(x.count(), y.count()))) return whole;
   const bool makes_x = pass == CudnnProblem::Pass::kData, makes = pass != CudnnProblem::Pass::kWeight;
   const std::int64_t samples = x.shape()[0];
   std::vector<ConvolutionSlab> slabs;
@@ -85,8 +87,11 @@ std::vector<ConvolutionSlab> convolution_slabs(CudnnProblem::Pass pass, const Co
     slabs.push_back({part, part_x, part_y});
     return !makes || aligned(makes_x ? part_x : part_y);
   };
-  if (bytes / samples <= most) {
-    const std::int64_t step = of_part(samples, most / (bytes / samples));
+  const std::int64_t bytes = (copied.of_x + copied.of_y) / samples,
+                     elements = std::max(x.count(), y.count()) / samples;
+  if (fits(bytes, elements)) {
+    const std::int64_t step = of_part(
+        samples, std::min(most.most_bytes / std::max<std::int64_t>(bytes, 1), most.most_elements / elements));
     for (std::int64_t begin = 0; begin < samples; begin += step) {
       const std::int64_t end = std::min(begin + step, samples);
       if (!add(convolution, samples_of(x, begin, end), samples_of(y, begin, end))) return whole;
@@ -95,16 +100,18 @@ std::vector<ConvolutionSlab> convolution_slabs(CudnnProblem::Pass pass, const Co
   }
   const Window& window = convolution.window;
   const std::int64_t rows_x = x.shape()[1], rows_y = y.shape()[1], made = makes_x ? rows_x : rows_y,
-                     low = convolution.low.rank() == 0 ? 0 : convolution.low[0],
-                     row_x = copied.of_x / (samples * rows_x), row_y = copied.of_y / (samples * rows_y);
-  // Bytes that are copied for so many rows, those that two slabs read among them.
-  const auto bytes_of = [&](std::int64_t rows) {
+                     low = convolution.low.rank() == 0 ? 0 : convolution.low[0];
+  // With the rows that two slabs read among them.
+  const auto rows_fit = [&](std::int64_t rows) {
     const std::int64_t others = makes_x ? (rows + window.reach(0) - 2) / window.stride[0] + 1
-                                        : (rows - 1) * window.stride[0] + window.reach(0);
-    return makes_x ? std::min(others, rows_y) * row_y : rows * row_y + std::min(others, rows_x) * row_x;
+                                        : (rows - 1) * window.stride[0] + window.reach(0),
+                       of_x = makes_x ? rows : std::min(others, rows_x),
+                       of_y = makes_x ? std::min(others, rows_y) : rows;
+    return fits(of_x * (copied.of_x / (samples * rows_x)) + of_y * (copied.of_y / (samples * rows_y)),
+                std::max(of_x * (x.count() / (samples * rows_x)), of_y * (y.count() / (samples * rows_y))));
   };
   std::int64_t fit = made;
-  while (fit > 1 && bytes_of(fit) > most) --fit;
+  while (fit > 1 && !rows_fit(fit)) --fit;
   const std::int64_t step = of_part(made, fit);
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     for (std::int64_t begin = 0; begin < made; begin += step) {

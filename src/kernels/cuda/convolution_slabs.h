@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "array/array.h"
@@ -8,10 +9,13 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-/// How much of a convolution is solved at once where cuDNN reads f32 copies of bf16 operands, so that they
-/// stay bounded. Lies in the state of the rank's context.
+/// How much of a convolution is solved at once by cuDNN. Lies in the state of the rank's context.
 struct ConvolutionSlabs {
-  std::int64_t most_bytes = kMostCudaWorkspaceBytes / 2;  ///< of copies; the plan may take as much
+  /// Of f32 copies of bf16 operands; the plan may take as much.
+  std::int64_t most_bytes = kMostCudaWorkspaceBytes / 2;
+  /// Of x, or of y: what 32 bits number. Of more, cuDNN has accessed memory that is not there, or wanted a
+  /// hundred GiB (github.com/pytorch/pytorch, issues 117736, 128947 and 152816), and plans them nonetheless.
+  std::int64_t most_elements = std::numeric_limits<std::int32_t>::max();
 };
 
 /// A part of a convolution of fields that is one, too: x and y are views of samples, or of rows of one sample
@@ -30,11 +34,11 @@ struct CopiedBytes {
 /// data gradient), or summands of a weight's gradient.
 ///
 /// @param copied  of all.
-/// @param most    of a slab's copies. They are more where those that make one row take more, or where rows
-///                cannot be parted: windows that read zeros only, rows of x that no window reaches, results
-///                of slabs that begin at no multiple of 16 bytes.
+/// @param most    of a slab. It has more where those that make one row have more, or where rows cannot be
+///                parted: windows that read zeros only, rows of x that no window reaches, results of slabs
+///                that begin at no multiple of 16 bytes.
 std::vector<ConvolutionSlab> convolution_slabs(CudnnProblem::Pass pass, const Convolution& convolution,
                                                const Array& x, const Array& y, const CopiedBytes& copied,
-                                               std::int64_t most);
+                                               const ConvolutionSlabs& most);
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -44,6 +44,10 @@ const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAtte
   return found->second.plan ? &*found->second.plan : nullptr;
 }
 
+std::int64_t cudnn_attention_workspace(const CudnnAttentionPlan& plan) {
+  return plan.workspace_bytes();
+}
+
 void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
                          const CudnnAttentionOperands& operands) {
   run_by_cudnn(context, plan.problem().text(), plan.workspace_bytes(),

@@ -58,6 +58,9 @@ class CudnnAttentionPlan;
 const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
                                                std::string& why);
 
+/// Bytes of workspace that a run takes.
+std::int64_t cudnn_attention_workspace(const CudnnAttentionPlan& plan);
+
 /// Puts a plan of the context's into its stream. Memory for work comes from its arena.
 void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
                          const CudnnAttentionOperands& operands);

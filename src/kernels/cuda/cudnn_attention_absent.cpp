@@ -7,6 +7,10 @@ const CudnnAttentionPlan* cudnn_attention_plan(Context&, const CudnnAttentionPro
   return nullptr;
 }
 
+std::int64_t cudnn_attention_workspace(const CudnnAttentionPlan&) {
+  fail("the program is built without attention by cuDNN");
+}
+
 void cudnn_attention_run(Context&, const CudnnAttentionPlan&, const CudnnAttentionOperands&) {
   fail("the program is built without attention by cuDNN");
 }

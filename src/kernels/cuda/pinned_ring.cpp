@@ -3,7 +3,23 @@
 #include <algorithm>
 #include <cstring>
 
+#include "array/parallel.h"
+
 namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+/// By as many threads as have enough to do.
+void copy_by_threads(std::span<const std::byte> from, std::byte* to, int threads) {
+  constexpr std::size_t kLeast = std::size_t{512} << 10;
+  constexpr std::int64_t kLine = 64;
+  const int parts = std::clamp(static_cast<int>(from.size() / kLeast), 1, std::max(threads, 1));
+  for_ranges(parts, std::ssize(from), kLine, [&](std::int64_t begin, std::int64_t end, int) {
+    std::memcpy(to + begin, from.data() + begin, static_cast<std::size_t>(end - begin));
+  });
+}
+
+}  // namespace
 
 PinnedRing::~PinnedRing() {
   for (const Block& block : blocks_) {
@@ -51,13 +67,14 @@ cudaError_t PinnedRing::make_room(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t PinnedRing::upload(cudaStream_t stream, std::span<const std::byte> from, std::byte* to) {
+cudaError_t PinnedRing::upload(cudaStream_t stream, std::span<const std::byte> from, std::byte* to,
+                               int threads) {
   constexpr std::size_t kAlignment = 256;
   while (!from.empty()) {
     if (const cudaError_t status = make_room(stream); status != cudaSuccess) return status;
     Block& block = blocks_.back();
     const std::size_t count = std::min(from.size(), kBlockBytes - block.used);
-    std::memcpy(block.memory + block.used, from.data(), count);
+    copy_by_threads(from.first(count), block.memory + block.used, threads);
     if (const cudaError_t status =
             cudaMemcpyAsync(to, block.memory + block.used, count, cudaMemcpyHostToDevice, stream);
         status != cudaSuccess)

@@ -297,14 +297,28 @@ void require_aligned(std::initializer_list<const void*> operands) {
 }
 
 template <typename Problem, typename Operands>
-void run(const CudnnHandle& handle, const Problem& problem, const Operands& operands, void* workspace) {
-  const auto work = [problem, operands, room = static_cast<std::byte*>(workspace)] {
+void run(const CudnnHandle& handle, const Problem& problem, const Operands& operands, void* workspace,
+         std::int64_t workspace_bytes) {
+  const auto work = [problem, operands, workspace_bytes, room = static_cast<std::byte*>(workspace)] {
     ++runs;
-    testing::fake_cuda::use_workspace(room, kWorkspace);
+    testing::fake_cuda::use_workspace(room, workspace_bytes);
     solve(problem, operands);
   };
   if (testing::fake_cuda::put(handle.get()->stream, problem.text(), work) != cudaSuccess)
     throw failure("run " + problem.text(), words_of(CUDNN_STATUS_EXECUTION_FAILED));
+}
+
+/// What cuDNN 9.19 takes for attention: backward a bf16 number for each pair of a query and a key, in whole
+/// tiles of 128, or in any order, for each query, a head's f32 numbers, as on H100; or as much as on other
+/// GPUs.
+std::int64_t attention_workspace(const CudnnAttentionProblem& p) {
+  constexpr std::int64_t kTile = 128;
+  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  if (!p.backward || (p.deterministic && machine.cudnn_pairs == 0)) return kWorkspace;
+  const auto tiles = [](std::int64_t tokens) { return (tokens + kTile - 1) / kTile * kTile; };
+  const std::int64_t a_query = p.deterministic ? tiles(p.keys) * size_of(DType::kBfloat16)
+                                               : machine.cudnn_rows * p.head_size * size_of(DType::kFloat32);
+  return p.batches * p.heads * tiles(p.queries) * a_query;
 }
 
 }  // namespace
@@ -334,7 +348,7 @@ std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const Cudn
 
 void CudnnPlan::run(const CudnnHandle& handle, const CudnnOperands& operands, void* workspace) const {
   require_aligned({operands.x, operands.weight, operands.bias, operands.y});
-  cuda::run(handle, problem(), operands, workspace);
+  cuda::run(handle, problem(), operands, workspace, workspace_bytes_);
 }
 
 struct CudnnAttentionPlan::Graph {
@@ -354,11 +368,12 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
   const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
   why = "it is told to refuse";
   if (machine.cudnn == 0 || problem.head_size == machine.cudnn_refuses) return std::nullopt;
+  if (problem.queries > machine.cudnn_most_queries) return std::nullopt;
   const bool of_f32 = problem.backward && problem.deterministic && problem.result == DType::kFloat32;
   if (of_f32 && machine.cudnn_f32_gradients == 0) return std::nullopt;
   if (!has_plans(problem.text())) return std::nullopt;
   CudnnAttentionPlan plan(std::make_unique<Graph>(Graph{problem}));
-  plan.workspace_bytes_ = kWorkspace;
+  plan.workspace_bytes_ = attention_workspace(problem);
   return plan;
 }
 
@@ -366,7 +381,7 @@ void CudnnAttentionPlan::run(const CudnnHandle& handle, const CudnnAttentionOper
                              void* workspace) const {
   require_aligned({operands.q, operands.k, operands.v, operands.y, operands.log_sum_exp, operands.dy,
                    operands.dq, operands.dk, operands.dv});
-  cuda::run(handle, problem(), operands, workspace);
+  cuda::run(handle, problem(), operands, workspace, workspace_bytes_);
 }
 
 bool cudnn_attention_built() {

@@ -47,8 +47,12 @@ struct Machine {
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
   int cudnn_f32_gradients = 1;  ///< 0: it has no plan for attention's in f32 that repeat, as 9.19 on B200
-  int cudnn_lacks = 0;          ///< the status of an installation that is not whole; 1001: it does not start
-  int cublas_refuses = 0;       ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none
+  int cudnn_pairs =
+      1;               ///< 0: attention's gradients that repeat take no number for each pair, as 9.19 on B200
+  int cudnn_rows = 1;  ///< 2: those in any order take two numbers for each of dq, as 9.19 on A100 and B200
+  std::int64_t cudnn_most_queries = std::int64_t{1} << 40;  ///< it has no plan for attention of more
+  int cudnn_lacks = 0;     ///< the status of an installation that is not whole; 1001: it does not start
+  int cublas_refuses = 0;  ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none
   /// Of a kernel's blocks no more than so many run along y and z: those of kernels that stride over what is
   /// beyond their grid must do all the work, as they do of more heads than a grid has blocks.
   unsigned most_blocks_y = 65535, most_blocks_z = 65535;

@@ -73,7 +73,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   if (priority > 0 || priority < -5) return result(cudaErrorInvalidValue);
-  return cudaStreamCreateWithFlags(stream, flags);
+  const cudaError_t status = cudaStreamCreateWithFlags(stream, flags);
+  (*stream)->priority = priority;
+  return status;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  *priority = stream->priority;
+  return result(cudaSuccess);
 }
 /// What nobody waited for never runs.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

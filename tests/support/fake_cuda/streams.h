@@ -44,6 +44,7 @@ struct FakeStream : std::enable_shared_from_this<FakeStream> {
   }
 
   const int device, number = jigsaw::testing::fake_cuda::WorkOrder::all().open_stream();
+  int priority = 0;
   std::deque<FakeWork> work;
   static inline std::set<FakeStream*> all;
   static inline std::int64_t all_waiting = 0;  ///< work in all streams

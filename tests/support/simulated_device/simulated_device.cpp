@@ -136,7 +136,7 @@ void SimulatedDevice::forget_contents(std::byte* memory, std::size_t bytes) {
   put(Stream::kCompute, [at = seen_by_kernels(memory), bytes] { std::memset(at, kNaNByte, bytes); });
 }
 
-void SimulatedDevice::upload(Stream stream, std::span<const std::byte> from, std::byte* to) {
+void SimulatedDevice::upload(Stream stream, std::span<const std::byte> from, std::byte* to, int /*threads*/) {
   {
     const std::lock_guard lock(mutex_);
     ++uploads_;

@@ -31,7 +31,7 @@ class SimulatedDevice : public HostKernelRuntime {
   SimulatedDevice(const SimulatedDevice&) = delete;
   SimulatedDevice& operator=(const SimulatedDevice&) = delete;
 
-  void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override;
+  void upload(Stream stream, std::span<const std::byte> from, std::byte* to, int threads) override;
   void download(Stream stream, const std::byte* from, std::span<std::byte> to) override;
   void start_download(Stream stream, const std::byte* from, std::span<std::byte> to) override;
   std::shared_ptr<Arena> page_locked() override { return page_locked_; }
