@@ -36,13 +36,13 @@ const char* name_of_axis(const LayerSite& site, int dim) {
 
 void check_end(const LayerSite& site, int dim, Edge edge, std::int64_t points) {
   const Shape& space = site.input.space;
-  if (edge == Edge::kReflect && points >= space[dim]) {
-    site.error("padding", concat("must be at most ", space[dim] - 1, " along ", name_of_axis(site, dim),
-                                 ", which has ", space[dim], " points to reflect, and is ", points));
-  }
-  if (edge == Edge::kPeriodic && points > space[dim]) {
-    site.error("padding", concat("must be at most ", space[dim], " along ", name_of_axis(site, dim),
-                                 ", once around the circle, and is ", points));
+  const std::int64_t least = edge == Edge::kReflect ? points + 1 : edge == Edge::kPeriodic ? points : 0;
+  if (space[dim] < least) {
+    site.error("padding_mode",
+               concat(edge == Edge::kReflect ? "mirrors" : "goes around a circle for", " the ",
+                      counted(points, "point"), " that ", site.path, " reads beyond an end of ",
+                      name_of_axis(site, dim), ", of which there are ", space[dim], " and must be ", least,
+                      "; take another mode, a smaller kernel or a larger grid there"));
   }
   if (!is_pole(edge)) return;
   if (space.rank() < 2 || dim != space.rank() - 2) {

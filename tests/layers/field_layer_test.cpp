@@ -225,7 +225,7 @@ TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
   expect_refused(conv({{"groups", 4}, {"features", 12}}), field, {"groups", "use 3"});
   expect_refused(conv({{"kernel", {3, 3, 3}}}), field, {"model.layers[0].kernel", "give it 1 or 2"});
   expect_refused(conv({{"kernel", 7}, {"padding", 3}, {"padding_mode", "reflect"}}), {{3, 8}, 6},
-                 {"model.layers[0].padding", "at most 2"});
+                 {"model.layers[0].padding_mode", "mirrors the 3 points", "there are 3 and must be 4"});
   expect_refused({{"type", "max_pool"}, {"kernel", 2}, {"padding", 2}}, field, {"padding", "at most", "1"});
   expect_refused(
       {{"type", "conv_transpose"}, {"features", 2}, {"kernel", 2}, {"stride", 2}, {"output_padding", 2}},
