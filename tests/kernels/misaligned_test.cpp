@@ -352,7 +352,7 @@ std::vector<Array> optimizer(Operands& o) {
         squares = o({1}, kF64);
   const Array gradient = array();
   adamw(c, {}, runs, numbers, p, gradient, m, v, copy);
-  sgd(c, 0.9, runs, numbers, p2, gradient, v2, copy2);
+  sgd(c, {}, runs, numbers, p2, gradient, v2, copy2);
   follow(c, runs, numbers, p3, gradient, copy3);
   exponential_average(c, 0.9, numbers, average, p);
   add_squares_of_runs(c, runs, gradient, squares);
