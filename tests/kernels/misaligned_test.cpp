@@ -250,7 +250,8 @@ std::vector<Array> pooling(Operands& o) {
 std::vector<Array> resampling(Operands& o) {
   Context& c = o.context();
   std::vector<Array> all;
-  for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kLinear}) {
+  for (const Interpolation interpolation :
+       {Interpolation::kNearest, Interpolation::kNearestExact, Interpolation::kLinear}) {
     const Resampling r{interpolation, {5, 6}, {10, 12}, {true, true, true}, {}, {5, 6}, {{1, 0}, {9, 11}}};
     all.push_back(resample_forward(c, r, o({2, 5, 6, kChannels})));
     all.push_back(resample_backward(c, r, o({2, 9, 11, kChannels})));
