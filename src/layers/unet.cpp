@@ -1,6 +1,7 @@
 #include "layers/unet.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -229,6 +230,15 @@ Extents entries_of(const Shape& shape) {
   return {shape.begin(), shape.end()};
 }
 
+/// How the first convolution of a level reads the field before it.
+struct FirstConvolution {
+  Extents stride;
+  const LevelEdges& edges;
+};
+FirstConvolution same_points(const Level& level) {
+  return {{1}, level.edges};
+}
+
 /// Builds the layers of one block, one after the other.
 class Stage {
  public:
@@ -240,24 +250,6 @@ class Stage {
     layers_.push_back(std::move(layer));
   }
   LayerSite inner(const std::string& name) const { return site_.inner(name, shape_); }
-
-  /// The encoder's part of a level. @param finer  null: it is the finest.
-  void encode(const Level* finer, const Level& level) {
-    const bool strides = finer != nullptr && options_.down == "first_conv";
-    if (finer != nullptr && !strides) down(*finer, level);
-    const Extents stride = strides ? entries_of(level.stride) : Extents{1};
-    const LevelEdges& edges = strides ? finer->edges : level.edges;
-    if (level.blocks == 0) return convolutions(level, level.convolutions, stride, edges);
-    if (finer == nullptr) {
-      Stage stem(inner("stem"), options_);
-      stem.convolve("", convolution(level, {1}, level.edges), options_.activation);
-      add(stem.chain());
-    }
-    for (std::int64_t number = 1; number <= level.blocks; ++number) {
-      const LayerSite site = inner(concat("block", number));
-      add(number == 1 ? block(site, level, stride, edges) : block(site, level, {1}, level.edges));
-    }
-  }
 
   /// To the points of the finer level.
   void up(const Level& coarser, const Level& level) {
@@ -282,50 +274,50 @@ class Stage {
     add(std::make_unique<Upsample>(inner("up"), upsample));
   }
 
-  /// The decoder's convolutions of a level.
-  void decode(const Level& level) { convolutions(level, level.decoder_convolutions, {1}, level.edges); }
-
-  LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
-
- private:
   /// From the points of the finer level to those of this one, but for strides of its first convolution.
   void down(const Level& finer, const Level& level) {
     const Extents stride = entries_of(level.stride);
     if (options_.down == "conv") {
-      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(level, stride, finer.edges)));
+      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(level, {stride, finer.edges})));
     } else if (options_.down == "avg_pool") {
-      average(stride, "down");
+      average(stride);
     } else {
       add(std::make_unique<PoolingLayer>(inner("down"), MaxPoolOptions{.kernel = stride, .ceil_mode = true}));
     }
   }
-  void average(const Extents& stride, const std::string& name) {
-    add(std::make_unique<PoolingLayer>(inner(name), AveragePoolOptions{.kernel = stride, .ceil_mode = true}));
-  }
 
-  /// So many times convolution, norm, activation. @param stride, edges  of the first one.
-  void convolutions(const Level& level, std::int64_t count, const Extents& stride, const LevelEdges& edges) {
+  /// So many times convolution, norm, activation.
+  void convolutions(const Level& level, std::int64_t count, const FirstConvolution& first) {
     for (std::int64_t number = 1; number <= count; ++number) {
-      convolve(std::to_string(number),
-               number == 1 ? convolution(level, stride, edges) : convolution(level, {1}, level.edges),
+      convolve(std::to_string(number), convolution(level, number == 1 ? first : same_points(level)),
                options_.activation);
     }
   }
+  void convolutions(const Level& level, std::int64_t count) {
+    convolutions(level, count, same_points(level));
+  }
 
-  /// A residual block. @param stride, edges  of its first convolution.
-  LayerPtr block(const LayerSite& site, const Level& level, const Extents& stride,
-                 const LevelEdges& edges) const {
-    Stage main(site, options_), skip(site.inner("skip", site.input), options_);
-    main.convolve("1", convolution(level, stride, edges), options_.activation);
-    main.convolve("2", convolution(level, {1}, level.edges), ActivationKind::kNone);
-    if (std::ranges::any_of(stride, [](auto points) { return points > 1; })) skip.average(stride, "pool");
-    if (site.input.channels != level.width) {
+  /// The convolution in front of the residual blocks.
+  void stem(const Level& level) { convolve("", convolution(level, same_points(level)), options_.activation); }
+
+  /// A residual block.
+  void block(const Level& level, const FirstConvolution& first) {
+    Stage main(site_, options_), skip(site_.inner("skip", shape_), options_);
+    main.convolve("1", convolution(level, first), options_.activation);
+    main.convolve("2", convolution(level, same_points(level)), ActivationKind::kNone);
+    if (std::ranges::any_of(first.stride, [](auto points) { return points > 1; })) skip.average(first.stride);
+    if (shape_.channels != level.width)
       skip.convolve("", {.features = level.width, .kernel = {1}, .bias = false}, ActivationKind::kNone);
-    }
-    Stage whole(site, options_);
-    whole.add(std::make_unique<Residual>(main.chain(), skip.layers_.empty() ? nullptr : skip.chain()));
-    whole.activate("activation2", options_.activation);
-    return whole.chain();
+    add(std::make_unique<Residual>(main.chain(), skip.layers_.empty() ? nullptr : skip.chain()));
+    activate("activation2", options_.activation);
+  }
+
+  LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
+
+ private:
+  void average(const Extents& stride) {
+    add(std::make_unique<PoolingLayer>(inner("pool"),
+                                       AveragePoolOptions{.kernel = stride, .ceil_mode = true}));
   }
 
   /// Convolution, norm, activation, whose names end with `number`.
@@ -346,12 +338,13 @@ class Stage {
   }
 
   /// Padded so that a stride of 1 keeps the extents, and others leave the extent over it, rounded up.
-  static ConvolutionOptions convolution(const Level& level, const Extents& stride, const LevelEdges& edges) {
-    ConvolutionOptions result{.features = level.width, .kernel = entries_of(level.kernel), .stride = stride};
+  static ConvolutionOptions convolution(const Level& level, const FirstConvolution& read) {
+    ConvolutionOptions result{
+        .features = level.width, .kernel = entries_of(level.kernel), .stride = read.stride};
     result.padding.clear();
     for (const std::int64_t points : result.kernel) result.padding.push_back(points / 2);
-    result.padding_mode = edges.low;
-    result.far_padding_mode = edges.high;
+    result.padding_mode = read.edges.low;
+    result.far_padding_mode = read.edges.high;
     return result;
   }
 
@@ -417,17 +410,48 @@ std::vector<Level> levels_of(const UNetOptions& options, const Shape& data_space
   return levels;
 }
 
+using BuildStage = std::function<void(Stage&)>;
+
+void append_stage(Model& model, const UNetOptions& options, const std::string& path,
+                  const BuildStage& build) {
+  model.append(path, "model", [&](const LayerSite& site) {
+    Stage stage(site, options);
+    build(stage);
+    return stage.chain();
+  });
+}
+
+/// A level of the encoder. Each residual block is planned and recomputed by itself.
+/// @param finer  the level above it; null: it is the finest.
+void append_encoder(Model& model, const UNetOptions& options, const std::string& path, const Level* finer,
+                    const Level& level) {
+  const bool strides = finer != nullptr && options.down == "first_conv",
+             goes_down = finer != nullptr && !strides;
+  const FirstConvolution first =
+      strides ? FirstConvolution{entries_of(level.stride), finer->edges} : same_points(level);
+  const auto down = [&](Stage& stage) { stage.down(*finer, level); };
+  if (level.blocks == 0) {
+    return append_stage(model, options, path, [&](Stage& stage) {
+      if (goes_down) down(stage);
+      stage.convolutions(level, level.convolutions, first);
+    });
+  }
+  if (finer == nullptr)
+    append_stage(model, options, path + ".stem", [&](Stage& stage) { stage.stem(level); });
+  if (goes_down) append_stage(model, options, path, down);
+  for (std::int64_t number = 1; number <= level.blocks; ++number) {
+    append_stage(model, options, concat(path, ".block", number),
+                 [&](Stage& stage) { stage.block(level, number == 1 ? first : same_points(level)); });
+  }
+}
+
 }  // namespace
 
 void append_unet(Model& model, const UNetOptions& options) {
   const std::vector<Level> levels = levels_of(options, model.description().space);
   std::vector<std::size_t> skips;
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    model.append(concat("encoder.", i), "model", [&](const LayerSite& site) {
-      Stage stage(site, options);
-      stage.encode(i > 0 ? &levels[i - 1] : nullptr, levels[i]);
-      return stage.chain();
-    });
+    append_encoder(model, options, concat("encoder.", i), i > 0 ? &levels[i - 1] : nullptr, levels[i]);
     skips.push_back(model.value());
   }
   const auto head = [&](const LayerSite& site) -> LayerPtr {
@@ -438,17 +462,11 @@ void append_unet(Model& model, const UNetOptions& options) {
   };
   for (std::size_t i = levels.size() - 1; i-- > 0;) {
     const std::string path = concat("decoder.", i);
-    model.append(path, "model", [&](const LayerSite& site) {
-      Stage stage(site, options);
-      stage.up(levels[i + 1], levels[i]);
-      return stage.chain();
-    });
+    const Level& level = levels[i];
+    append_stage(model, options, path, [&](Stage& stage) { stage.up(levels[i + 1], level); });
     model.join(skips[i], "model");
-    model.append(path, "model", [&](const LayerSite& site) {
-      Stage stage(site, options);
-      stage.decode(levels[i]);
-      return stage.chain();
-    });
+    append_stage(model, options, path,
+                 [&](Stage& stage) { stage.convolutions(level, level.decoder_convolutions); });
     if (options.deep_supervision && i > 0 && i + 2 < levels.size())
       model.append_side(path + ".head", "model", head);
   }
