@@ -61,6 +61,7 @@ struct InitArguments {
   std::string task;    ///< forecast, denoise, segment, map; or what the files look like
   std::string member;  ///< of an ensemble: a number or "all"; "": there is none
   std::string recipe = "unet";
+  std::string plans, plans_configuration;
   std::string output = "first.json";
 };
 
@@ -79,6 +80,13 @@ ExitCode run_init(const InitArguments& options) {
                      options.recipe};
   if (!options.targets.empty() && first.task != Task::kMap)
     throw ConfigError("--targets counts only with --task segment or map");
+  if (!options.plans.empty() && !first.segment) throw ConfigError("--plans counts only with --task segment");
+  if (!options.plans.empty() && options.recipe != "unet")
+    throw ConfigError(concat("--plans says the model; leave out --from ", options.recipe));
+  if (!options.plans_configuration.empty() && options.plans.empty())
+    throw ConfigError("--plans-configuration counts only with --plans");
+  first.plans = options.plans;
+  if (!options.plans_configuration.empty()) first.plans_configuration = options.plans_configuration;
   first.name = output.stem().string();
   first.folder = output.has_parent_path() ? output.parent_path().string() : ".";
   const auto [text, notices] = first_configuration(first);
@@ -116,6 +124,10 @@ std::function<ExitCode()> declare_init(const CommandOptions& command, const Invo
       .add_option("--from", options->recipe,
                   "The model: unet (any grid), vit, swin, weathermixer, or sfno (around the globe)")
       .one_of({"unet", "vit", "swin", "weathermixer", "sfno"});
+  command.add_option("--plans", options->plans,
+                     "Of segment: nnUNetPlans.json, whose network, patches and spacing are taken");
+  command.add_option("--plans-configuration", options->plans_configuration,
+                     "That of nnU-Net's plans which is taken; default 3d_fullres");
   command.add_option("--output", options->output, "The file to write; default first.json");
   return [options] { return run_init(*options); };
 }

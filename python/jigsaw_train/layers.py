@@ -341,10 +341,11 @@ def extended(x, points, low, high, crossing=None):
 class Convolution(nn.Module):
     """On [B, C, space...]. points: added at both ends of each axis, as low and high say."""
 
-    def __init__(self, inputs, outputs, kernel, stride=1, points=None, low=(), high=(), crossing=None):
+    def __init__(self, inputs, outputs, kernel, stride=1, points=None, low=(), high=(), crossing=None, bias=True):
         super().__init__()
         fan_in = inputs * math.prod(kernel)
-        self.weight, self.bias = uniform(fan_in, outputs, inputs, *kernel), uniform(fan_in, outputs)
+        self.weight = uniform(fan_in, outputs, inputs, *kernel)
+        self.bias = uniform(fan_in, outputs) if bias else None
         self.stride, self.points = stride, points or (0,) * len(kernel)
         self.low, self.high, self.crossing = low, high, crossing
 

@@ -251,25 +251,81 @@ class Stage(nn.Module):
     def __init__(self, inputs, width, options, kernel, count, edges, crossing=None, stride=1, from_edges=None):
         """stride, from_edges: of the first convolution."""
         super().__init__()
-        points, groups = [extent // 2 for extent in kernel], options["norm_groups"]
-        self.activation, self.count = options.get("activation", "gelu"), count
-        for number in range(1, count + 1):
-            first = number == 1
+        self.names = [str(number) for number in range(1, count + 1)]
+        for name in self.names:
+            first = name == "1"
             low, high = from_edges if first and from_edges else edges
-            convolution = Convolution(
-                inputs if first else width, width, kernel, stride if first else 1, points, low, high,
-                crossing=crossing if first else None,
-            )  # fmt: skip
-            self.add_module(f"conv{number}", convolution)
-            group_count = width if groups == "channels" else groups
-            norm = nn.GroupNorm(group_count, width, EPSILON) if groups else nn.Identity()
-            self.add_module(f"norm{number}", norm)
-            self.add_module(f"activation{number}", Activation(self.activation, width))
+            self.add(name, options, Convolution(
+                inputs if first else width, width, kernel, stride if first else 1, [n // 2 for n in kernel],
+                low, high, crossing=crossing if first else None,
+            ))  # fmt: skip
+
+    def add(self, name, options, convolution, activation=None):
+        """A convolution, its norm and the activation."""
+        width, groups = convolution.weight.shape[0], options["norm_groups"]
+        group_count = width if groups == "channels" else groups
+        self.add_module("conv" + name, convolution)
+        self.add_module("norm" + name, nn.GroupNorm(group_count, width, EPSILON) if groups else nn.Identity())
+        self.add_module("activation" + name, Activation(activation or options.get("activation", "gelu"), width))
+
+    def run(self, name, x):
+        return self.activate(name, getattr(self, "norm" + name)(getattr(self, "conv" + name)(x)))
+
+    def activate(self, name, x):
+        return channels_first(getattr(self, "activation" + name)(channels_last(x)))
 
     def forward(self, x):
-        for number in map(str, range(1, self.count + 1)):
-            x = getattr(self, "norm" + number)(getattr(self, "conv" + number)(x))
-            x = channels_first(getattr(self, "activation" + number)(channels_last(x)))
+        for name in self.names:
+            x = self.run(name, x)
+        return x
+
+
+class Point(Stage):
+    """One convolution with its norm and, unless it has another, the model's activation."""
+
+    def __init__(self, options, convolution, activation=None):
+        nn.Module.__init__(self)
+        self.names = [""]
+        self.add("", options, convolution, activation)
+
+
+class Block(Stage):
+    """A residual block: activation(norm(conv(activation(norm(conv(x))))) + skip(x))."""
+
+    def __init__(self, inputs, width, options, kernel, edges, crossing=None, stride=1, from_edges=None):
+        super().__init__(inputs, width, options, kernel, 2, edges, crossing, stride, from_edges)
+        self.stride = stride if stride != 1 and max(stride) > 1 else None
+        self.skip = nn.Identity()
+        if inputs != width:
+            convolution = Convolution(inputs, width, (1,) * len(kernel), bias=False)
+            self.skip = Point(options, convolution, "none")
+
+    def forward(self, x):
+        pool = AVERAGE_POOL[x.dim() - 2]
+        skip = self.skip(pool(x, self.stride, ceil_mode=True) if self.stride else x)
+        return self.activate("2", self.norm2(self.conv2(self.run("1", x))) + skip)
+
+
+class ResidualStage(nn.Module):
+    """The residual blocks of one level; at the finest behind a convolution."""
+
+    def __init__(self, inputs, width, options, kernel, count, edges, crossing=None, stem=False, **first):
+        super().__init__()
+        if stem:
+            points = [n // 2 for n in kernel]
+            self.stem = Point(options, Convolution(inputs, width, kernel, 1, points, *edges, crossing=crossing))
+            inputs, crossing = width, None
+        self.blocks = [f"block{number}" for number in range(1, count + 1)]
+        for name in self.blocks:
+            block = Block(inputs, width, options, kernel, edges, crossing, **first)
+            self.add_module(name, block)
+            inputs, crossing, first = width, None, {}
+
+    def forward(self, x):
+        if hasattr(self, "stem"):
+            x = self.stem(x)
+        for name in self.blocks:
+            x = getattr(self, name)(x)
         return x
 
 
@@ -306,8 +362,12 @@ class UNet(nn.Module):
             first = {}
             if self.down_by == "first_conv" and level > 0:
                 first = {"stride": tuple(stride), "from_edges": self.edges[level - 1]}
-            stage = Stage(
-                width if down else before, width, options, kernel, counts[level], self.edges[level], crossing, **first
+            kind, count = Stage, counts[level]
+            if options.get("blocks"):
+                kind, count = ResidualStage, per_axis(options["blocks"], len(widths))[level]
+                first["stem"] = level == 0
+            stage = kind(
+                width if down else before, width, options, kernel, count, self.edges[level], crossing, **first
             )
             crossing = None  # what a layer makes of components of vectors are scalars
             if down:
@@ -320,6 +380,8 @@ class UNet(nn.Module):
             stage = Stage(width + doubled, width, options, kernels[level], back[level], self.edges[level])
             if self.up_by == "conv_transpose":
                 stage.up = Spreading(below, width, self.strides[level + 1])
+            if options.get("deep_supervision", False) and 0 < level < len(widths) - 2:
+                stage.head = Convolution(width, outputs, (1,) * dims)  # of training
             decoder[str(level)] = stage
         self.decoder = nn.ModuleDict(decoder)
         self.head = Convolution(widths[0], outputs, (1,) * dims)

@@ -65,6 +65,11 @@ UNETS = {
         "convolutions": [2, 3, 1, 2], "decoder_convolutions": [1, 2, 1], "norm_groups": "channels",
         "padding_mode": ["zeros"], "down": "first_conv", "up": "conv_transpose", "activation": "leaky_relu",
     },
+    "residual_unet": {
+        "widths": [2, 3, 4, 4], "kernels": [[1, 3, 3], 3, 3, 3], "strides": [1, [1, 2, 2], 2, [2, 2, 1]],
+        "blocks": [1, 2, 2, 1], "decoder_convolutions": [1, 2, 1], "norm_groups": "channels",
+        "padding_mode": ["zeros"], "down": "first_conv", "up": "conv_transpose", "activation": "leaky_relu",
+    },
 }  # fmt: skip
 
 
@@ -81,7 +86,7 @@ def golden(path, name):
 
 @pytest.mark.parametrize("name", UNETS)
 def test_unet(goldens, name):
-    x, expected, state, _ = golden(goldens / "unets.h5", name)
+    x, expected, state, _ = golden(goldens / ("residual_unet.h5" if "blocks" in UNETS[name] else "unets.h5"), name)
     model = models.build({**UNET, **UNETS[name]}, x.shape[-1], expected.shape[-1], x.shape[1:-1])
     model.load_state_dict(state)
     assert_equal(model(x), expected)

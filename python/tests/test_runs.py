@@ -48,6 +48,13 @@ MODELS = {
         "up": "linear", "strides": [1, [1, 2], [3, 2]], "kernels": [[1, 3], 3, [5, 3]], "convolutions": [1, 2, 3],
         "padding_mode": ["pole_point", "circular"], "activation": "leaky_relu",
     },
+    "unet_residual": {
+        "type": "unet", "widths": [4, 6, 6], "norm_groups": 2, "down": "first_conv", "blocks": [1, 2, 1],
+        "padding_mode": ["pole_point", "circular"], "activation": "prelu",
+    },
+    "unet_residual_pooled": {
+        "type": "unet", "widths": [4, 6, 8], "norm_groups": 0, "down": "avg_pool", "blocks": [2, 1, 1],
+    },
 }  # fmt: skip
 SAMPLES, ROWS, COLUMNS = 6, 11, 24
 

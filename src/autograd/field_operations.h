@@ -53,8 +53,8 @@ Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& 
 /// Rule: samples, C; space with a Partial(sum) result.
 Variable global_average(Tape& tape, const Variable& x);
 
-/// torch.nn.functional.interpolate (nearest; linear with align_corners off) to a grid of `grid` points, of
-/// which the first `space` along each dim are made.
+/// torch.nn.functional.interpolate (nearest; nearest-exact; linear with align_corners off) to a grid of
+/// `grid` points, of which the first `space` along each dim are made.
 /// @param edges  per spatial dim, what lies beyond the ends: Edge::kReplicate as torch has it, or a circle or
 ///               poles.
 /// Rule: as that of pooling.

@@ -93,7 +93,9 @@ Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, co
     if (resampling.clamped[s]) ends.low_edge = ends.high_edge = Edge::kNone;
     const std::int64_t in = resampling.input[i], out = grid[i];
     reads.push_back(interpolation == Interpolation::kNearest ? Reads{in, out, 0, 0}
-                                                             : Reads{2 * in, 2 * out, in - out, in + out});
+                    : interpolation == Interpolation::kNearestExact
+                        ? Reads{2 * in, 2 * out, in, in}
+                        : Reads{2 * in, 2 * out, in - out, in + out});
   }
   const Shape output = field_shape(x.shape()[0], space, x.shape().back());
   const IndexMap map = field_map(x.shape(), reads, beyond, space);
@@ -128,6 +130,14 @@ std::vector<ProofCase> resample_cases() {
         return resample(tape, x[0], interpolation, grid, space, all_around(2, 0, Edge::kReplicate));
       });
     }
+  }
+  ProofCase& fewer = cases.emplace_back(ProofCase{"nearest-exact, halved", {}});
+  for (const Shape& field : proof_fields()) {
+    const Shape grid{(field[1] + 1) / 2, (field[2] + 1) / 2};
+    add_instance(fewer, {field}, [=](Tape& tape, const std::vector<Variable>& x) {
+      return resample(tape, x[0], Interpolation::kNearestExact, grid, grid,
+                      all_around(2, 0, Edge::kReplicate));
+    });
   }
   return cases;
 }

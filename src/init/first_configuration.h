@@ -15,8 +15,10 @@ struct FirstOptions {
   bool segment = false;              ///< of kMap: targets must be labels
   MemberChoice member;               ///< of an ensemble of forecasts
   std::string model = "unet";        ///< "unet", "vit", "swin", "weathermixer" or "sfno"
-  std::string name = "first";        ///< of the run
-  std::string folder = ".";          ///< of the configuration, from which the files in it are named
+  std::string plans;                 ///< of `segment`: nnUNetPlans.json, which says model and training
+  std::string plans_configuration = "3d_fullres";  ///< that of nnU-Net's which is taken
+  std::string name = "first";                      ///< of the run
+  std::string folder = ".";  ///< of the configuration, from which the files in it are named
 };
 
 struct FirstConfiguration {
@@ -30,7 +32,7 @@ struct FirstConfiguration {
 ///
 /// @throws DataError    for files that hold no field or image, or fields that cannot be trained on; with the
 ///                      reason.
-/// @throws ConfigError  for a member where there are none.
+/// @throws ConfigError  for a member where there are none, or plans that cannot be followed.
 FirstConfiguration first_configuration(const FirstOptions& options);
 
 }  // namespace jigsaw::inline init

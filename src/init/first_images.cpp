@@ -20,6 +20,7 @@
 #include "files/variable_file.h"
 #include "init/first_headers.h"
 #include "init/first_sections.h"
+#include "init/nnunet_plans.h"
 
 namespace jigsaw::inline init {
 
@@ -385,7 +386,8 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
                                           "is for such targets"));
   }
 
-  if (const std::string notice = spacing_notice(images, dims); !notice.empty()) notices.push_back(notice);
+  if (const std::string notice = spacing_notice(images, dims); !notice.empty() && options.plans.empty())
+    notices.push_back(notice);
   if (labels.absent > 0)
     notices.push_back(concat(labels.absent, " of the labels 0 to ", classes - 1,
                              " occur nowhere and count as classes; data.labels can leave them out"));
@@ -409,6 +411,14 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
     crop.append(std::min<std::int64_t>(dims[d] == cut ? train : extent, flat ? 128 : 32));
   }
 
+  std::optional<NnunetPlan> plan;
+  if (!options.plans.empty()) {
+    plan =
+        read_nnunet_plan(options.plans, options.plans_configuration, static_cast<std::size_t>(crop.rank()));
+    notices.insert(notices.end(), plan->notices.begin(), plan->notices.end());
+    crop = Shape(plan->patch);
+  }
+
   Section data;
   data.add("task", quoted(task == Task::kDenoise ? "denoise" : "map"));
   const bool one_file_each = channel_files.numbers.size() < 2;
@@ -429,7 +439,18 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (classes > 1)
     data.add("augment", R"({"foreground": 0.33})", "a third of the samples hold a class above 0");
   data.add("crop", concat("[", join(crop, ", "), "]"), "points of a training sample, cut out at random");
-  data.add("flips", quoted_list({"width"}));
+  if (plan) {
+    data.add("pad", "true", "smaller volumes lie in its middle");
+    data.add("spacing", concat("[", join(plan->spacing, ", "), "]"),
+             "mm: all volumes are brought to such points");
+    if (plan->zscore) data.add("intensity", quoted("zscore"), "each volume by its own mean and deviation");
+  }
+  std::vector<std::string> mirrored = {"width"};
+  if (plan) {
+    mirrored = dims;
+    std::erase_if(mirrored, [](const std::string& dim) { return dim == "sample" || dim == "channel"; });
+  }
+  data.add("flips", quoted_list(mirrored));
   if (task == Task::kDenoise) {
     const double sigma = deviation(images) / 5;
     data.add("noise_sigma", concat(sigma > 0 ? sigma : 1.0),
@@ -444,6 +465,11 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   data.add("valid", range(train, along - 1));
   const char* const what = task == Task::kDenoise ? "Denoising " : classes > 0 ? "Segmenting " : "Mapping ";
   const std::string title = concat(what, images.name, " of ", counted(std::ssize(paths), "file"), ".");
+  if (plan) {
+    return {whole_text(options, title, data, plan->training,
+                       "nnU-Net trains 1000 epochs of 250 steps; batch_size counts all ranks together"),
+            std::move(notices)};
+  }
   return {whole_text(options, title, data, crop, {}, channels,
                      classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})"),
           std::move(notices)};

@@ -195,6 +195,18 @@ std::string whole_text(const FirstOptions& options, const std::string& title, co
                        const Shape& space, const GlobeKeys& globe, double channels, const std::string& loss) {
   const double bytes = static_cast<double>(space.count()) * channels * 4;
   const int batch = bytes > 5e7 ? 1 : bytes > 5e6 ? 2 : 8;
+  return whole_text(
+      options, title, data,
+      {model_text(options, space, globe), loss,
+       R"({"learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0})",
+       R"({"type": "cosine", "warmup_steps": 50})", concat("{\"epochs\": 10, \"batch_size\": ", batch, "}")},
+      concat(
+          "epochs: passes over the training data; batch_size: samples of a step on all ranks together, of ",
+          megabytes(bytes), " each"));
+}
+
+std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
+                       const TrainingText& training, const std::string& remark) {
   std::string text =
       concat("// ", title, "\n// Explained key by key: jigsaw-train config --explain KEY\n{\n  \"name\": ",
              quoted(options.name), ",\n");
@@ -202,18 +214,14 @@ std::string whole_text(const FirstOptions& options, const std::string& title, co
       "  // how ranks cut model and samples: auto is the fastest way that fits, on as many as are started\n";
   text += "  \"mesh\": \"auto\",\n";
   text += concat("  \"data\": ", data.text(1), ",\n");
-  text += concat("  \"model\": ", model_text(options, space, globe), ",\n");
-  text += concat("  \"loss\": ", loss, ",\n");
-  text += R"(  "optimizer": {"learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0},
-  "schedule": {"type": "cosine", "warmup_steps": 50},
-)";
-  text += concat(
-      "  // epochs: passes over the training data; batch_size: samples of a step on all ranks together, of ",
-      megabytes(bytes), " each\n");
-  text += concat("  \"train\": {\"epochs\": 10, \"batch_size\": ", batch, "},\n");
-  text += R"(  "validation": {"every": 100},  // steps
-  "checkpoint": {"every": 200, "keep": 2},
-)";
+  text += concat("  \"model\": ", training.model, ",\n");
+  text += concat("  \"loss\": ", training.loss, ",\n");
+  text += concat("  \"optimizer\": ", training.optimizer, ",\n");
+  text += concat("  \"schedule\": ", training.schedule, ",\n");
+  text += concat("  // ", remark, "\n");
+  text += concat("  \"train\": ", training.train, ",\n");
+  text += concat("  \"validation\": {\"every\": ", training.validate_every, "},  // steps\n");
+  text += concat("  \"checkpoint\": {\"every\": ", training.save_every, ", \"keep\": 2},\n");
   text += concat("  \"output\": ", quoted("runs/" + options.name), "\n}\n");
   return text;
 }

@@ -38,6 +38,12 @@ struct GlobeKeys {
 };
 GlobeKeys globe_keys(const Grid& grid);
 
+/// Sections that say how a model is trained, as text.
+struct TrainingText {
+  std::string model, loss, optimizer, schedule, train;
+  int validate_every = 100, save_every = 200;  ///< steps
+};
+
 /// The whole text.
 /// @param title     a first line for people.
 /// @param space     extents of a sample.
@@ -46,5 +52,8 @@ GlobeKeys globe_keys(const Grid& grid);
 /// @throws ConfigError  for a model whose patches do not fit, or which is for other grids.
 std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
                        const Shape& space, const GlobeKeys& globe, double channels, const std::string& loss);
+/// The same of sections that are there. @param remark  on `train`.
+std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
+                       const TrainingText& training, const std::string& remark);
 
 }  // namespace jigsaw::inline init

@@ -65,9 +65,16 @@ void adamw(Context& context, const AdamwOptions& options, std::span<const Traine
            const Array& numbers, Array& parameter, const Array& gradient, Array& moment1, Array& moment2,
            Array copy = {});
 
-/// torch.optim.SGD with momentum and decoupled decay: v ← momentum·v + g, p ← p·(1 − lr·decay) − lr·v. The
-/// rest as in adamw().
-void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+/// How much of the last step's direction v the next one keeps, and whether it looks ahead along the new one
+/// (Nesterov).
+struct Momentum {
+  double kept = 0.9;
+  bool nesterov = false;
+};
+
+/// torch.optim.SGD with momentum and decoupled decay: v ← kept·v + g, p ← p·(1 − lr·decay) − lr·v, or of
+/// Nesterov − lr·(g + kept·v). The rest as in adamw().
+void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun> runs, const Array& numbers,
          Array& parameter, const Array& gradient, Array& velocity, Array copy = {});
 
 /// Running statistics: p ← p − lr·g, where the numbers apply; of them nothing else counts. Arrays as in

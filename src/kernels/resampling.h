@@ -6,12 +6,16 @@
 
 namespace jigsaw::inline kernels {
 
-enum class Interpolation : std::uint8_t { kNearest, kLinear };
+enum class Interpolation : std::uint8_t { kNearest, kLinear, kNearestExact };
+/// Whether each point is one of the source's.
+constexpr bool is_nearest(Interpolation interpolation) {
+  return interpolation != Interpolation::kLinear;
+}
 
-/// torch.nn.functional.interpolate (modes nearest, and linear, bilinear, trilinear with align_corners off)
-/// from a grid of `input` points to one of `output` points per spatial dim, 1 to 3 of them. Any part of the
-/// result can be made from the part of the input that it reads: both regions are in coordinates of the whole
-/// grids, so that pieces are those of the whole, whatever the cut.
+/// torch.nn.functional.interpolate (modes nearest, nearest-exact, and linear, bilinear, trilinear with
+/// align_corners off) from a grid of `input` points to one of `output` points per spatial dim, 1 to 3 of
+/// them. Any part of the result can be made from the part of the input that it reads: both regions are in
+/// coordinates of the whole grids, so that pieces are those of the whole, whatever the cut.
 struct Resampling {
   Interpolation interpolation = Interpolation::kNearest;
   Shape input, output;  ///< extents of the whole grids, at least 1
@@ -36,8 +40,8 @@ struct ReadRange {
 ReadRange resampling_reads(const Resampling& resampling, int dim, std::int64_t begin, std::int64_t end);
 
 /// @param x  [B, source_extent…, C]; f32, f64 or bf16.
-/// @return   [B, target.extent…, C] of x's type: for output o, nearest reads point ⌊o·input/output⌋, linear
-///           the two neighbours of (o + ½)·input/output − ½.
+/// @return   [B, target.extent…, C] of x's type: for output o, nearest reads point ⌊o·input/output⌋,
+///           nearest-exact ⌊(o + ½)·input/output⌋, linear the two neighbours of (o + ½)·input/output − ½.
 /// @throws ShapeError unless the source holds what the target reads.
 Array resample_forward(Context& context, const Resampling& resampling, const Array& x);
 /// The same into an array that is there, of the result's shape.

@@ -1,5 +1,7 @@
 #include "layers/model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "layers/concat_skip.h"
@@ -64,6 +66,19 @@ void Model::finish() {
   });
 }
 
+void Model::append_side(const std::string& path, const std::string& key,
+                        const std::function<LayerPtr(const LayerSite&)>& build) {
+  const std::size_t of = value();
+  Block block{path, std::make_unique<ParameterBlock>(path), {}};
+  block.parts.push_back({build({*block.parameters, path, output(), key}), {}});
+  sides_.push_back({of, std::move(block)});
+}
+
+const Model::Side* Model::side_of(std::size_t value) const {
+  const auto found = std::ranges::find(sides_, value, &Side::value);
+  return found == sides_.end() ? nullptr : &*found;
+}
+
 void Model::append_output_map() {
   OutputMap map{std::make_unique<ParameterBlock>("output_map"), {}, {}, {}};
   const std::int64_t channels = output().channels, inputs = description_.input_channels;
@@ -92,6 +107,12 @@ FieldShape Model::shape_of(std::size_t value) const {
 std::vector<FieldShape> Model::values() const {
   std::vector<FieldShape> result;
   for (std::size_t value = 0; value <= blocks_.size(); ++value) result.push_back(shape_of(value));
+  return result;
+}
+
+std::vector<FieldShape> Model::sides() const {
+  std::vector<FieldShape> result;
+  for (const Side& side : sides_) result.push_back(side.block.last().output());
   return result;
 }
 
@@ -127,8 +148,9 @@ Layout Model::output_layout(const Mesh& mesh, std::int64_t samples) const {
   return field(mesh, samples, output().space, output().channels, output_units());
 }
 
-Variable Model::forward(Tape& tape, const Variable& input) const {
+Variable Model::forward(Tape& tape, const Variable& input, std::vector<Variable>* sides) const {
   Variable x = input;
+  if (sides != nullptr) sides->clear();
   std::map<std::size_t, Variable> values;  // those that are joined later
   for (const Block& block : blocks_) {
     for (const Part& part : block.parts) {
@@ -139,7 +161,9 @@ Variable Model::forward(Tape& tape, const Variable& input) const {
     if (const auto value = values.find(i); value != values.end()) value->second = x;
     ParameterBlock* next = output_map_ ? output_map_->parameters.get() : nullptr;
     if (i + 1 < blocks_.size()) next = blocks_[i + 1].parameters.get();
-    x = run(tape, blocks_[i], next, x, values);
+    const Side* const side = sides != nullptr ? side_of(i + 1) : nullptr;
+    x = run(tape, blocks_[i], side != nullptr ? side->block.parameters.get() : next, x, values);
+    if (side != nullptr) sides->push_back(run(tape, side->block, next, x, {}));
   }
   if (!output_map_) return x;
   const BlockSpec spec{"output_map", output_map_->parameters.get(), recompute_, output_units()};
@@ -171,7 +195,10 @@ Variable Model::run(Tape& tape, const Block& block, ParameterBlock* next, const 
 
 std::vector<ParameterBlock*> Model::parameters() const {
   std::vector<ParameterBlock*> result;
-  for (const Block& block : blocks_) result.push_back(block.parameters.get());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    result.push_back(blocks_[i].parameters.get());
+    if (const Side* const side = side_of(i + 1)) result.push_back(side->block.parameters.get());
+  }
   if (output_map_) result.push_back(output_map_->parameters.get());
   return result;
 }
@@ -207,7 +234,8 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
 void plan_and_materialise(Model& model, const Rank& rank, PlanBook& plans, std::int64_t samples, Zero zero,
                           DType master, DType compute, std::uint64_t seed) {
   Tape trace(rank, plans, Tape::Mode::kTrace, compute);
-  model.forward(trace, Variable::traced(model.input_layout(rank.mesh, samples), -1));
+  std::vector<Variable> sides;
+  model.forward(trace, Variable::traced(model.input_layout(rank.mesh, samples), -1), &sides);
   for (ParameterBlock* block : model.parameters()) block->materialise(rank, zero, master, compute, seed);
 }
 

@@ -38,6 +38,10 @@ class Model {
   void join(std::size_t value, const std::string& key);
   /// A join that nothing follows ends the last block.
   void finish();
+  /// Appends a block beside the others: another output, of what stands now, which forward() makes where it is
+  /// asked for.
+  void append_side(const std::string& path, const std::string& key,
+                   const std::function<LayerPtr(const LayerSite&)>& build);
   /// The published WeatherMixer's end: result = output·y + input·x + bias over channels, x the model's input.
   void append_output_map();
 
@@ -46,6 +50,8 @@ class Model {
   std::vector<FieldShape> values() const;
   /// Shape after the last block.
   FieldShape output() const;
+  /// Shapes of the outputs beside it, in order.
+  std::vector<FieldShape> sides() const;
   /// Units in which the input's space must be cut, and in which the result's is.
   std::vector<std::int64_t> input_units() const;
   std::vector<std::int64_t> output_units() const;
@@ -54,7 +60,10 @@ class Model {
 
   /// Blocks keep only their inputs for backward.
   void set_recompute(bool recompute) { recompute_ = recompute; }
-  Variable forward(Tape& tape, const Variable& input) const;
+  /// @param sides  set to what the blocks beside the others give, in the order of the model; null: they do
+  /// not
+  ///               run.
+  Variable forward(Tape& tape, const Variable& input, std::vector<Variable>* sides = nullptr) const;
   /// The blocks' parameters, in the order of the model.
   std::vector<ParameterBlock*> parameters() const;
 
@@ -72,11 +81,17 @@ class Model {
     const Layer& first() const { return *parts.front().layer; }
     const Layer& last() const { return *parts.back().layer; }
   };
+  /// A block beside the others.
+  struct Side {
+    std::size_t value;  ///< its input
+    Block block;
+  };
   struct Join {
     std::size_t value;
     std::string key;
     FieldShape output;
   };
+  const Side* side_of(std::size_t value) const;
   void append_part(const LayerSite& site, const std::function<LayerPtr(const LayerSite&)>& build);
   Variable run(Tape& tape, const Block& block, ParameterBlock* next, const Variable& x,
                const std::map<std::size_t, Variable>& values) const;
@@ -89,6 +104,7 @@ class Model {
 
   ModelDescription description_;
   std::vector<Block> blocks_;
+  std::vector<Side> sides_;   ///< by their inputs, at most one of each
   std::optional<Join> join_;  ///< awaits what is appended next
   std::optional<OutputMap> output_map_;
   bool recompute_ = false;

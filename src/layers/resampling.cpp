@@ -16,9 +16,11 @@ void declare(Keys<UpsampleOptions>& keys) {
   keys.add("size", &O::size, one_or_list<std::int64_t>())
       .range(1, kMostPoints)
       .doc("Points of the result along each axis; beside a scale, how many of its points are kept.");
-  keys.choice("mode", &O::mode,
-              {{"nearest", Interpolation::kNearest, "The nearest point."},
-               {"linear", Interpolation::kLinear, "Linear along each axis, cells aligned by their corners."}})
+  keys.choice(
+          "mode", &O::mode,
+          {{"nearest", Interpolation::kNearest, "The nearest point, as of cells that begin alike."},
+           {"nearest-exact", Interpolation::kNearestExact, "The point nearest to the middle of each cell."},
+           {"linear", Interpolation::kLinear, "Linear along each axis, cells aligned by their corners."}})
       .doc("How points are made.");
   keys.add("padding_mode", &O::padding_mode, edges_form())
       .idle_unless(here("mode").is("linear"))

@@ -3,7 +3,8 @@
 
 namespace jigsaw::inline layers {
 
-/// torch.nn.Upsample, and interpolate() to fewer points: nearest, or linear with align_corners off.
+/// torch.nn.Upsample, and interpolate() to fewer points: nearest, nearest-exact, or linear with align_corners
+/// off.
 struct UpsampleOptions {
   Extents scale;  ///< points of the result for each point; empty: by size
   Extents size;   ///< points of the result; with a scale: those that are kept

@@ -22,7 +22,7 @@ void declare(Keys<ResidualOptions>& keys) {
 }
 
 Variable Residual::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return add_residual(tape, inner_->run(tape, x, x), residual);
+  return add_residual(tape, inner_->run(tape, x, skip_ ? skip_->run(tape, x) : x), residual);
 }
 
 }  // namespace jigsaw::inline layers

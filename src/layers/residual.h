@@ -24,11 +24,13 @@ void declare(Keys<ResidualOptions>& keys);
 
 class Residual : public Layer {
  public:
-  explicit Residual(LayerPtr inner) : Layer(inner->output()), inner_(std::move(inner)) {}
+  /// @param skip  what x becomes beside the inner layers, of their shape; null: itself.
+  explicit Residual(LayerPtr inner, LayerPtr skip = nullptr)
+      : Layer(inner->output()), inner_(std::move(inner)), skip_(std::move(skip)) {}
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 
  private:
-  LayerPtr inner_;
+  LayerPtr inner_, skip_;
 };
 
 }  // namespace jigsaw::inline layers

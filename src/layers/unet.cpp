@@ -1,6 +1,7 @@
 #include "layers/unet.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -16,6 +17,9 @@
 namespace jigsaw::inline layers {
 
 namespace {
+
+/// Levels of the least model that has one to supervise beside the finest.
+constexpr std::size_t kLeastSupervised = 4;
 
 std::vector<std::int64_t> widths_of(const UNetOptions& options) {
   if (!options.widths.empty()) return options.widths;
@@ -68,11 +72,16 @@ void check_level_lists(const UNetOptions& options, const Place& at) {
     if (std::any_of(first.begin(), first.end(), [](auto points) { return points != 1; }))
       at.error("strides", "must begin with 1 along each axis: the finest level has all points of the data");
   }
+  if (options.blocks.size() > 1) check_entries(at, "blocks", options.blocks.size(), levels, "");
   if (options.convolutions.size() != 1)
     check_entries(at, "convolutions", options.convolutions.size(), levels, "");
   if (options.decoder_convolutions.size() > 1)
     check_entries(at, "decoder_convolutions", options.decoder_convolutions.size(), levels - 1,
                   " (all but the coarsest)");
+  if (options.deep_supervision && levels < kLeastSupervised) {
+    at.error("deep_supervision", concat("needs a model of ", kLeastSupervised, " levels or more, not of ",
+                                        levels, ": it is of those between the finest and the two coarsest"));
+  }
 }
 
 bool is_odd(const Extents& kernel) {
@@ -115,9 +124,19 @@ void declare(Keys<UNetOptions>& keys) {
       .doc(
           "So many points along each axis become one from the level above to each, from the finest on, of "
           "which it is 1: [1, [1, 2, 2], 2]; []: 2 everywhere.");
+  keys.add("blocks", &O::blocks, one_or_list<std::int64_t>())
+      .range(1, kMostBlocks)
+      .doc(
+          "Residual blocks of each level of the encoder, in place of its convolutions, for all levels or for "
+          "each from the finest on, behind a first convolution: "
+          "activation(norm(conv(activation(norm(conv(x)))))"
+          " + x), where x is averaged and mapped by a convolution of one point as strides and channels ask; "
+          "[]: "
+          "none.");
   keys.add("convolutions", &O::convolutions, one_or_list<std::int64_t>())
       .range(1, kMostBlocks)
       .not_empty()
+      .counts_where(here("blocks").is(Json::array()) || here("decoder_convolutions").is(Json::array()))
       .doc("Convolutions of each level, for all levels or for each from the finest on.");
   keys.add("decoder_convolutions", &O::decoder_convolutions, one_or_list<std::int64_t>())
       .range(1, kMostBlocks)
@@ -149,6 +168,11 @@ void declare(Keys<UNetOptions>& keys) {
           "longitude around the globe.");
   keys.add("zero_head", &O::zero_head)
       .doc("Whether the head starts at zero, so that the untrained model predicts no change.");
+  keys.add("deep_supervision", &O::deep_supervision)
+      .doc(
+          "Whether in training the levels between the finest and the two coarsest have heads of their own, "
+          "whose losses with the nearest labels count half as much from level to level; for targets that are "
+          "labels (data.classes).");
   declare_activation(keys, &O::activation, "behind each convolution and its norm");
   keys.check([](const O& options, const Place& at) {
     if (!options.widths.empty() && (options.base_width > 0 || options.levels > 0))
@@ -198,10 +222,21 @@ struct Level {
   Shape stride;  ///< from the finer level
   Shape space;
   LevelEdges edges;
+  std::int64_t blocks = 0;  ///< residual ones of the encoder; 0: convolutions
+  std::int64_t convolutions = 0, decoder_convolutions = 0;
 };
 
 Extents entries_of(const Shape& shape) {
   return {shape.begin(), shape.end()};
+}
+
+/// How the first convolution of a level reads the field before it.
+struct FirstConvolution {
+  Extents stride;
+  const LevelEdges& edges;
+};
+FirstConvolution same_points(const Level& level) {
+  return {{1}, level.edges};
 }
 
 /// Builds the layers of one block, one after the other.
@@ -215,24 +250,6 @@ class Stage {
     layers_.push_back(std::move(layer));
   }
   LayerSite inner(const std::string& name) const { return site_.inner(name, shape_); }
-
-  /// From the points of the finer level to those of this one, and its convolutions.
-  void down(const Level& finer, const Level& level, std::int64_t count) {
-    const Extents stride = entries_of(level.stride);
-    if (options_.down == "first_conv") {
-      convolutions(level, count, stride, finer.edges);
-      return;
-    }
-    if (options_.down == "conv") {
-      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(level, stride, finer.edges)));
-    } else if (options_.down == "avg_pool") {
-      add(std::make_unique<PoolingLayer>(inner("down"),
-                                         AveragePoolOptions{.kernel = stride, .ceil_mode = true}));
-    } else {
-      add(std::make_unique<PoolingLayer>(inner("down"), MaxPoolOptions{.kernel = stride, .ceil_mode = true}));
-    }
-    convolutions(level, count);
-  }
 
   /// To the points of the finer level.
   void up(const Level& coarser, const Level& level) {
@@ -257,38 +274,77 @@ class Stage {
     add(std::make_unique<Upsample>(inner("up"), upsample));
   }
 
+  /// From the points of the finer level to those of this one, but for strides of its first convolution.
+  void down(const Level& finer, const Level& level) {
+    const Extents stride = entries_of(level.stride);
+    if (options_.down == "conv") {
+      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(level, {stride, finer.edges})));
+    } else if (options_.down == "avg_pool") {
+      average(stride);
+    } else {
+      add(std::make_unique<PoolingLayer>(inner("down"), MaxPoolOptions{.kernel = stride, .ceil_mode = true}));
+    }
+  }
+
   /// So many times convolution, norm, activation.
-  void convolutions(const Level& level, std::int64_t count) { convolutions(level, count, {1}, level.edges); }
+  void convolutions(const Level& level, std::int64_t count, const FirstConvolution& first) {
+    for (std::int64_t number = 1; number <= count; ++number) {
+      convolve(std::to_string(number), convolution(level, number == 1 ? first : same_points(level)),
+               options_.activation);
+    }
+  }
+  void convolutions(const Level& level, std::int64_t count) {
+    convolutions(level, count, same_points(level));
+  }
+
+  /// The convolution in front of the residual blocks.
+  void stem(const Level& level) { convolve("", convolution(level, same_points(level)), options_.activation); }
+
+  /// A residual block.
+  void block(const Level& level, const FirstConvolution& first) {
+    Stage main(site_, options_), skip(site_.inner("skip", shape_), options_);
+    main.convolve("1", convolution(level, first), options_.activation);
+    main.convolve("2", convolution(level, same_points(level)), ActivationKind::kNone);
+    if (std::ranges::any_of(first.stride, [](auto points) { return points > 1; })) skip.average(first.stride);
+    if (shape_.channels != level.width)
+      skip.convolve("", {.features = level.width, .kernel = {1}, .bias = false}, ActivationKind::kNone);
+    add(std::make_unique<Residual>(main.chain(), skip.layers_.empty() ? nullptr : skip.chain()));
+    activate("activation2", options_.activation);
+  }
 
   LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
 
  private:
-  /// @param stride, edges  of the first one.
-  void convolutions(const Level& level, std::int64_t count, const Extents& stride, const LevelEdges& edges) {
+  void average(const Extents& stride) {
+    add(std::make_unique<PoolingLayer>(inner("pool"),
+                                       AveragePoolOptions{.kernel = stride, .ceil_mode = true}));
+  }
+
+  /// Convolution, norm, activation, whose names end with `number`.
+  void convolve(const std::string& number, const ConvolutionOptions& convolution, ActivationKind activation) {
     // A norm applies what has no parameters in its own pass; a slope is named as the activation's.
-    const std::int64_t norm_groups = groups_of(options_, level.width);
-    const bool norm = norm_groups > 0, apart = !norm || options_.activation == ActivationKind::kPrelu;
-    for (std::int64_t number = 1; number <= count; ++number) {
-      add(std::make_unique<ConvolutionLayer>(
-          inner(concat("conv", number)),
-          number == 1 ? convolution(level, stride, edges) : convolution(level, {1}, level.edges)));
-      if (norm) {
-        GroupNormOptions groups{.groups = norm_groups};
-        if (!apart) groups.activation = options_.activation;
-        add(std::make_unique<GroupNorm>(inner(concat("norm", number)), groups));
-      }
-      if (apart && options_.activation != ActivationKind::kNone)
-        add(std::make_unique<ActivationLayer>(inner(concat("activation", number)), options_.activation));
+    const std::int64_t norm_groups = groups_of(options_, convolution.features);
+    const bool norm = norm_groups > 0, apart = !norm || activation == ActivationKind::kPrelu;
+    add(std::make_unique<ConvolutionLayer>(inner("conv" + number), convolution));
+    if (norm) {
+      GroupNormOptions groups{.groups = norm_groups};
+      if (!apart) groups.activation = activation;
+      add(std::make_unique<GroupNorm>(inner("norm" + number), groups));
     }
+    if (apart) activate("activation" + number, activation);
+  }
+  void activate(const std::string& name, ActivationKind activation) {
+    if (activation != ActivationKind::kNone) add(std::make_unique<ActivationLayer>(inner(name), activation));
   }
 
   /// Padded so that a stride of 1 keeps the extents, and others leave the extent over it, rounded up.
-  static ConvolutionOptions convolution(const Level& level, const Extents& stride, const LevelEdges& edges) {
-    ConvolutionOptions result{.features = level.width, .kernel = entries_of(level.kernel), .stride = stride};
+  static ConvolutionOptions convolution(const Level& level, const FirstConvolution& read) {
+    ConvolutionOptions result{
+        .features = level.width, .kernel = entries_of(level.kernel), .stride = read.stride};
     result.padding.clear();
     for (const std::int64_t points : result.kernel) result.padding.push_back(points / 2);
-    result.padding_mode = edges.low;
-    result.far_padding_mode = edges.high;
+    result.padding_mode = read.edges.low;
+    result.far_padding_mode = read.edges.high;
     return result;
   }
 
@@ -326,9 +382,14 @@ Shape along_axes(const std::string& key, const Extents& entries, int dims) {
 std::vector<Level> levels_of(const UNetOptions& options, const Shape& data_space) {
   const std::vector<std::int64_t> widths = widths_of(options);
   const int dims = data_space.rank();
+  const std::vector<std::int64_t>& back =
+      options.decoder_convolutions.empty() ? options.convolutions : options.decoder_convolutions;
   std::vector<Level> levels;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     Level level{.width = widths[i], .kernel = {}, .stride = {}, .space = data_space, .edges = {}};
+    if (!options.blocks.empty()) level.blocks = of_level(options.blocks, i);
+    level.convolutions = of_level(options.convolutions, i);
+    if (i + 1 < widths.size()) level.decoder_convolutions = of_level(back, i);
     level.kernel = options.kernels.empty() ? along_axes("kernel", options.kernel, dims)
                                            : along_axes(concat("kernels[", i, "]"), options.kernels[i], dims);
     level.stride = options.strides.empty() ? Shape::filled(dims, i == 0 ? 1 : 2)
@@ -349,44 +410,67 @@ std::vector<Level> levels_of(const UNetOptions& options, const Shape& data_space
   return levels;
 }
 
+using BuildStage = std::function<void(Stage&)>;
+
+void append_stage(Model& model, const UNetOptions& options, const std::string& path,
+                  const BuildStage& build) {
+  model.append(path, "model", [&](const LayerSite& site) {
+    Stage stage(site, options);
+    build(stage);
+    return stage.chain();
+  });
+}
+
+/// A level of the encoder. Each residual block is planned and recomputed by itself.
+/// @param finer  the level above it; null: it is the finest.
+void append_encoder(Model& model, const UNetOptions& options, const std::string& path, const Level* finer,
+                    const Level& level) {
+  const bool strides = finer != nullptr && options.down == "first_conv",
+             goes_down = finer != nullptr && !strides;
+  const FirstConvolution first =
+      strides ? FirstConvolution{entries_of(level.stride), finer->edges} : same_points(level);
+  const auto down = [&](Stage& stage) { stage.down(*finer, level); };
+  if (level.blocks == 0) {
+    return append_stage(model, options, path, [&](Stage& stage) {
+      if (goes_down) down(stage);
+      stage.convolutions(level, level.convolutions, first);
+    });
+  }
+  if (finer == nullptr)
+    append_stage(model, options, path + ".stem", [&](Stage& stage) { stage.stem(level); });
+  if (goes_down) append_stage(model, options, path, down);
+  for (std::int64_t number = 1; number <= level.blocks; ++number) {
+    append_stage(model, options, concat(path, ".block", number),
+                 [&](Stage& stage) { stage.block(level, number == 1 ? first : same_points(level)); });
+  }
+}
+
 }  // namespace
 
 void append_unet(Model& model, const UNetOptions& options) {
   const std::vector<Level> levels = levels_of(options, model.description().space);
   std::vector<std::size_t> skips;
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    model.append(concat("encoder.", i), "model", [&](const LayerSite& site) {
-      Stage stage(site, options);
-      if (i > 0) {
-        stage.down(levels[i - 1], levels[i], of_level(options.convolutions, i));
-      } else {
-        stage.convolutions(levels[i], of_level(options.convolutions, i));
-      }
-      return stage.chain();
-    });
+    append_encoder(model, options, concat("encoder.", i), i > 0 ? &levels[i - 1] : nullptr, levels[i]);
     skips.push_back(model.value());
   }
-  const std::vector<std::int64_t>& back =
-      options.decoder_convolutions.empty() ? options.convolutions : options.decoder_convolutions;
+  const auto head = [&](const LayerSite& site) -> LayerPtr {
+    return std::make_unique<ConvolutionLayer>(
+        site,
+        ConvolutionOptions{
+            .features = model.description().output_channels, .kernel = {1}, .zero_start = options.zero_head});
+  };
   for (std::size_t i = levels.size() - 1; i-- > 0;) {
     const std::string path = concat("decoder.", i);
-    model.append(path, "model", [&](const LayerSite& site) {
-      Stage stage(site, options);
-      stage.up(levels[i + 1], levels[i]);
-      return stage.chain();
-    });
+    const Level& level = levels[i];
+    append_stage(model, options, path, [&](Stage& stage) { stage.up(levels[i + 1], level); });
     model.join(skips[i], "model");
-    model.append(path, "model", [&](const LayerSite& site) {
-      Stage stage(site, options);
-      stage.convolutions(levels[i], of_level(back, i));
-      return stage.chain();
-    });
+    append_stage(model, options, path,
+                 [&](Stage& stage) { stage.convolutions(level, level.decoder_convolutions); });
+    if (options.deep_supervision && i > 0 && i + 2 < levels.size())
+      model.append_side(path + ".head", "model", head);
   }
-  model.append("head", "model", [&](const LayerSite& site) -> LayerPtr {
-    ConvolutionOptions head{.features = model.description().output_channels, .kernel = {1}};
-    head.zero_start = options.zero_head;
-    return std::make_unique<ConvolutionLayer>(site, head);
-  });
+  model.append("head", "model", head);
 }
 
 }  // namespace jigsaw::inline layers

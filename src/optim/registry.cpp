@@ -43,6 +43,7 @@ class Schedules {
 
   Schedules() : types_("schedule", "cosine") {
     add<CosineOptions>("cosine", "Half a cosine from the learning rate to the final one.");
+    add<PolyOptions>("poly", "A power of the part of the steps still to come, from the learning rate to 0.");
     add<ConstantOptions>("constant", "The learning rate throughout.");
   }
   const TagRegistry& types() const { return types_; }

@@ -58,6 +58,17 @@ class Cosine : public WarmUp {
   double final_;
 };
 
+class Poly : public WarmUp {
+ public:
+  Poly(std::int64_t warmup, double power) : WarmUp(warmup), power_(power) {}
+
+ protected:
+  double after(double done) const override { return std::pow(1.0 - done, power_); }
+
+ private:
+  double power_;
+};
+
 }  // namespace
 
 void declare(Keys<ConstantOptions>& keys) {
@@ -72,6 +83,17 @@ void declare(Keys<CosineOptions>& keys) {
           "Rate that is reached when the last step is done, which itself still has a little more; parameters "
           "with a rate of their own end at the same part of it. Above 0 only where optimizer.learning_rate "
           "is.");
+}
+
+void declare(Keys<PolyOptions>& keys) {
+  declare_warmup(keys);
+  keys.add("power", &PolyOptions::power)
+      .above(0)
+      .doc("The rate is that power of the part of the steps after warm-up that is still to come.");
+}
+
+std::unique_ptr<Schedule> make_schedule(const PolyOptions& options, double) {
+  return std::make_unique<Poly>(options.warmup_steps, options.power);
 }
 
 std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double) {

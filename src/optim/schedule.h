@@ -24,6 +24,12 @@ struct CosineOptions {
 };
 void declare(Keys<CosineOptions>& keys);
 
+struct PolyOptions {
+  std::int64_t warmup_steps = 0;
+  double power = 0.9;
+};
+void declare(Keys<PolyOptions>& keys);
+
 /// step/warmup while warming up, then 1.
 ///
 /// @param learning_rate  the optimizer's, which the factor belongs to.
@@ -34,5 +40,8 @@ std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double l
 /// moves.
 /// @throws ConfigError  when the rate would rise from 0, for which there is no factor.
 std::unique_ptr<Schedule> make_schedule(const CosineOptions& options, double learning_rate);
+/// The same warm-up, then (1 − (step − 1 − warmup)/(steps − warmup))^power:
+/// torch.optim.lr_scheduler.PolynomialLR with the steps after warm-up as total_iters, nnU-Net's schedule.
+std::unique_ptr<Schedule> make_schedule(const PolyOptions& options, double learning_rate);
 
 }  // namespace jigsaw::inline optim

@@ -12,13 +12,16 @@ void declare(Keys<SgdOptions>& keys) {
       .at_least(0)
       .below(1)
       .doc("How much of the last step's direction the next one keeps.");
+  keys.add("nesterov", &SgdOptions::nesterov)
+      .counts_where(here("momentum").above(0))
+      .doc("Nesterov's momentum: a step is the gradient and what the next one would keep of the direction.");
 }
 
 namespace {
 
 class Sgd : public UpdateRule {
  public:
-  explicit Sgd(const SgdOptions& options) : momentum_(options.momentum) {}
+  explicit Sgd(const SgdOptions& options) : momentum_{options.momentum, options.nesterov} {}
 
   std::vector<std::string> state_names() const override { return {"sgd.momentum"}; }
 
@@ -28,7 +31,7 @@ class Sgd : public UpdateRule {
   }
 
  private:
-  double momentum_;
+  Momentum momentum_;
 };
 
 }  // namespace

@@ -91,6 +91,12 @@ ClassLoss::ClassLoss(const ClassLossOptions& options, std::int64_t classes,
   }
 }
 
+std::unique_ptr<Loss> ClassLoss::coarser(std::int64_t rows) const {
+  auto result = std::make_unique<ClassLoss>(*this);
+  result->row_weights_.assign(static_cast<std::size_t>(rows), 1.0);
+  return result;
+}
+
 Layout ClassLoss::logits_layout(const Mesh& mesh, const Layout& prediction) const {
   Layout layout = prediction;
   const int channel = prediction.global.rank() - 1;

@@ -67,6 +67,7 @@ class ClassLoss : public Loss {
   MeanArray backward(const Rank& rank, const Variable& prediction, const Array& target,
                      double scale) const override;
   double full_weight(std::int64_t samples) const override { return static_cast<double>(samples); }
+  std::unique_ptr<Loss> coarser(std::int64_t rows) const override;
 
   /// Collective. @param target  this rank's labels in target_layout(), or for each region 1 inside and 0
   /// outside; NaN where none counts.

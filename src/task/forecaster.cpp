@@ -331,7 +331,7 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples, int f
       state.prediction = Variable();  // whose memory the model may have
     }
     on.random().position.rollout = static_cast<std::uint64_t>(r);
-    state.prediction = model_.forward(on, state.input);
+    state.prediction = model_.forward(on, state.input, on.training() ? &state.sides : nullptr);
     const auto since_start = [&](const Variable& one) {
       return r == 0 ? one : total(on, maps, state.sum, one);
     };

@@ -16,6 +16,8 @@ namespace jigsaw::inline task {
 /// space…, C].
 struct RolloutState {
   Variable input, prediction, sum;
+  /// In training the model's outputs beside the prediction (Model::sides()), as the model gives them.
+  std::vector<Variable> sides = {};
 };
 
 /// Where Forecaster::run() leaves predictions that were brought to an end of their range: at the end, as far

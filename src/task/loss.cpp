@@ -44,6 +44,11 @@ Array point_weights(const Rank& rank, const Box& box, const CellWeights& cells) 
   return kept;
 }
 
+std::unique_ptr<Loss> Loss::coarser(std::int64_t /*rows*/) const {
+  throw ConfigError(
+      "model.deep_supervision is for targets that are labels (data.task \"map\" with data.classes)");
+}
+
 FieldLoss::FieldLoss(const FieldLossOptions& options, const CellWeights& cells,
                      std::vector<std::string> variables)
     : terms_(options.terms), members_(options.members), cells_(cells) {
@@ -91,6 +96,11 @@ void MeanArray::add(Context& context, const MeanArray& other, double share) {
   Array front = shared.slice(0, {2});
   scale(context, front, share);
   accumulate(context, parts, shared);
+}
+
+void MeanArray::forget_empty(Context& context) {
+  Array empty = parts.slice(MeanParts::kEmpty, {1});
+  scale(context, empty, 0);
 }
 
 MeanArray MeanArray::over(const Rank& rank, AxisSet other_samples) const {

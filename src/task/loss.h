@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -49,6 +50,8 @@ struct MeanArray {
   static MeanArray none(Context& context);
   /// Adds what has `share` of its weight.
   void add(Context& context, const MeanArray& other, double share = 1);
+  /// Counts no sample as empty.
+  void forget_empty(Context& context);
   /// The same of all samples; `axes` as SampleGroup has them. Collective over the mesh.
   MeanArray over(const Rank& rank, AxisSet other_samples) const;
   /// Waits for the device.
@@ -72,6 +75,9 @@ class Loss {
                              double scale) const = 0;
   /// The weight of so many samples of which no point is missing.
   virtual double full_weight(std::int64_t samples) const = 0;
+  /// The same loss on a grid of so many rows that count alike, for outputs that a model makes on coarser
+  /// grids (deep supervision). @throws ConfigError  unless it is one of labels.
+  virtual std::unique_ptr<Loss> coarser(std::int64_t rows) const;
 };
 
 /// Weights of the points of a box of [B, space…, C], f64 [points]: those of its rows, `row_weights` by global

@@ -112,12 +112,15 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   plan_and_materialise(*model_, *rank_, plans_, forecasts(), configuration.zero, types_.master,
                        types_.compute, static_cast<std::uint64_t>(configuration.seed));
   forecaster_->plan(*rank_, plans_, samples_);
+  supervision_ = std::make_unique<DeepSupervision>(*model_, objective.loss());
+  supervision_->plan(*rank_, plans_, forecasts());
 }
 
 std::vector<BlockPlan> PlacedModel::block_plans() const {
   std::vector<std::string> paths;
   for (const ParameterBlock* block : model_->parameters()) paths.push_back(block->path());
   for (const char* path : Forecaster::kBlocks) paths.emplace_back(path);
+  for (const std::string& path : supervision_->blocks()) paths.push_back(path);
   std::vector<BlockPlan> plans;
   for (const std::string& path : paths) {
     if (plans_.has(path)) plans.push_back({path, plans_.at(path)});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "task/configuration.h"
+#include "task/deep_supervision.h"
 #include "task/device.h"
 #include "task/forecaster.h"
 #include "task/memory_need.h"
@@ -46,6 +47,8 @@ class PlacedModel {
   std::vector<BlockPlan> block_plans() const;
   /// Runs the model over as many leads as the configuration trains or validates.
   const Forecaster& forecaster() const { return *forecaster_; }
+  /// The losses of the model's outputs together.
+  const DeepSupervision& supervision() const { return *supervision_; }
   PrecisionTypes types() const { return types_; }
   /// Samples, over all ranks, that run at a time: train.batch_size / train.accumulate.
   std::int64_t samples() const { return samples_; }
@@ -72,6 +75,7 @@ class PlacedModel {
   std::unique_ptr<Rank> rank_;
   PlanBook plans_;
   std::unique_ptr<Forecaster> forecaster_;
+  std::unique_ptr<DeepSupervision> supervision_;
 };
 
 }  // namespace jigsaw::inline task

@@ -42,16 +42,20 @@ MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Bat
   for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r, leads);
   Context& context = placed.rank().context;
   MeanArray loss = MeanArray::none(context);
-  const auto add_lead = [&](int r, const Variable& prediction) {
-    if (last_only && r + 1 < leads) return;
+  const auto add_lead = [&](int r, const Variable& prediction, const RolloutState& state) {
+    if (last_only && r + 1 < leads) return true;
     const OperationSpan of_loss(context, "loss", "(loss)");
     const Array& target = batch.target(r);
     const double share = config_.train.lead_weight(r, leads) / weights;
-    loss.add(context, run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
+    loss.add(context,
+             placed.supervision().backward(placed.rank(), placed.plans(), {prediction, state.sides}, target,
+                                           share * scale),
+             share);
+    return true;
   };
   {
     const TraceSpan span(TraceKind::kPhase, "forward");
-    placed.forecaster().run(tape, batch, samples, add_lead, last_only ? &earlier : nullptr);
+    placed.forecaster().run(tape, batch, samples, 0, {}, add_lead, last_only ? &earlier : nullptr);
   }
   const TraceSpan span(TraceKind::kPhase, "backward");
   if (part + 1 == config_.train.accumulate)

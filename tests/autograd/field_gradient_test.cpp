@@ -134,7 +134,8 @@ TEST(FieldGradient, Resampling) {
                                           all_around(space.rank(), 0, edge));
                         }};
   };
-  for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kLinear}) {
+  for (const Interpolation interpolation :
+       {Interpolation::kNearest, Interpolation::kNearestExact, Interpolation::kLinear}) {
     check_gradients(resampled({2, 3, 4, 2}, interpolation, {6, 8}, {6, 8}, Edge::kReplicate));
     check_gradients(resampled({1, 3, 4, 2}, interpolation, {6, 8}, {5, 7}, Edge::kReplicate));
     check_gradients(resampled({1, 5, 7, 2}, interpolation, {8, 4}, {8, 4}, Edge::kReplicate));

@@ -1,6 +1,7 @@
 // jigsaw-train init of images.
 #include <cmath>
 
+#include "config/json.h"
 #include "end_to_end/init_test.h"
 #include "files/image_output.h"
 #include "io/netcdf_writer.h"
@@ -143,6 +144,85 @@ TEST_F(InitTest, TakesFilesOfChannelsTogether) {
   expect_ok(init(segment + data));
   expect_text({R"("files": ["imagesTr/*.nii"])", R"("variables": ["image"])"});
   EXPECT_EQ(warnings_.find("data.spacing"), std::string::npos) << warnings_;
+}
+
+/// A plan of nnU-Net for them, whose first two axes are turned, and which takes over what it does not say
+/// itself.
+Json nnunet_plans() {
+  const Json full = {
+      {"batch_size", 2},
+      {"patch_size", {8, 4, 8}},
+      {"spacing", {0.75, 2.5, 0.5}},
+      {"normalization_schemes", {"ZScoreNormalization", "ZScoreNormalization"}},
+      {"batch_dice", true},
+      {"architecture",
+       {{"network_class_name", "dynamic_network_architectures.architectures.unet.ResidualEncoderUNet"},
+        {"arch_kwargs",
+         {{"n_stages", 4},
+          {"features_per_stage", {2, 3, 4, 4}},
+          {"kernel_sizes", {{3, 1, 3}, {3, 3, 3}, {3, 3, 3}, {3, 3, 3}}},
+          {"strides", {{1, 1, 1}, {2, 1, 2}, {2, 2, 2}, {1, 2, 1}}},
+          {"n_blocks_per_stage", {1, 2, 1, 1}},
+          {"n_conv_per_stage_decoder", {1, 2, 1}},
+          {"conv_bias", true},
+          {"norm_op", "torch.nn.modules.instancenorm.InstanceNorm3d"},
+          {"nonlin", "torch.nn.LeakyReLU"}}}}}};
+  return {{"plans_name", "nnUNetPlans"},
+          {"transpose_forward", {1, 0, 2}},
+          {"configurations",
+           {{"3d_fullres", full}, {"more", {{"inherits_from", "3d_fullres"}, {"batch_size", 3}}}}}};
+}
+
+TEST_F(InitTest, FollowsPlansOfNnunet) {
+  for (const char* folder : {"imagesTr", "labelsTr"}) fs::create_directory(folder_ / folder);
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    const std::string image = folder_ / ("imagesTr/"s + name);
+    write_volume(image + "_0000.nii", false, 2.5, name[0]);
+    write_volume(image + "_0001.nii", false, 2.5, name[0] + 1);
+    write_volume(folder_ / ("labelsTr/"s + name + ".nii"), true, 2.5, name[0]);
+  }
+  const auto plan = [&](const Json& plans, const std::string& more = "") {
+    std::ofstream(folder_ / "plans.json") << plans.dump();
+    return init("--task segment --targets " + quoted(folder_ / "labelsTr/*.nii") + " --data " +
+                quoted(folder_ / "imagesTr/*.nii") + " --plans " + quoted(folder_ / "plans.json") + more);
+  };
+  expect_ok(plan(nnunet_plans()));
+  expect_text({R"("crop": [4, 8, 8])", R"("spacing": [2.5, 0.75, 0.5])", R"("intensity": "zscore")",
+               R"("flips": ["depth", "height", "width"])", R"("widths": [2, 3, 4, 4])",
+               R"("strides": [1, [1, 2, 2], 2, [2, 1, 1]])", R"("kernels": [[1, 3, 3], 3, 3, 3])",
+               R"("blocks": [1, 2, 1, 1])", R"("decoder_convolutions": [1, 2, 1])",
+               R"("norm_groups": "channels")", R"("activation": "leaky_relu")", R"("deep_supervision": true)",
+               R"("nesterov": true)", R"({"type": "poly"})", R"("batch_size": 2)"});
+  expect_warnings({"batch_dice"});
+  EXPECT_EQ(warnings_.find("data.spacing"), std::string::npos) << warnings_;
+  const std::string config = "--config " + quoted(folder_ / "first.json");
+  expect_ok(
+      run(2, config + " --set train.steps=2 --set validation.every=2 --set checkpoint.every=0 --set output=" +
+                 quoted(folder_ / "run")));
+  expect_ok(plan(nnunet_plans(), " --plans-configuration more"));
+  expect_text({R"("batch_size": 3)", R"("crop": [4, 8, 8])"});
+
+  const auto refuses = [&](const Json& plans, const std::string& says, const std::string& more = "") {
+    SCOPED_TRACE(says);
+    expect_error(plan(plans, more), 2, says);
+  };
+  refuses(nnunet_plans(), "--plans says the model", " --from vit");
+  refuses(nnunet_plans(), "has no configuration 2d; --plans-configuration may be 3d_fullres, more",
+          " --plans-configuration 2d");
+  const auto changed = [](const std::string& pointer, const Json& value) {
+    Json plans = nnunet_plans();
+    plans[Json::json_pointer("/configurations/3d_fullres/" + pointer)] = value;
+    return plans;
+  };
+  refuses(changed("patch_size", {8, 8}), "plans 3d_fullres for 2 dims, and the images have 3");
+  refuses(changed("spacing", "far"), "has the string \"far\" as spacing");
+  refuses(changed("architecture/network_class_name", "a.Primus"), "has the network \"a.Primus\"");
+  refuses(changed("architecture/arch_kwargs/norm_op", "torch.nn.BatchNorm3d"), "has BatchNorm3d as norm_op");
+  refuses(changed("architecture/arch_kwargs/strides", {{1, 1, 1}}), "has 1 entries of strides for 4 levels");
+  refuses(changed("architecture", nullptr), "has no network_class_name; it must be nnUNetPlans.json");
+  expect_error(
+      init("--data " + quoted(folder_ / "imagesTr/*.nii") + " --plans " + quoted(folder_ / "plans.json")), 2,
+      "--plans counts only with --task segment");
 }
 
 /// Channels stand before space, and labels have none.

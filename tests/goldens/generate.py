@@ -856,6 +856,177 @@ def write_unets(folder):
         layer_case(file, "unet_planned", lambda values, p: planned_unet(values, p, model), x, parameters)
 
 
+# ---------------------------------------------------------------- residual_unet.h5
+
+# As nnU-Net's residual encoder presets plan one: the names and the shapes of ResidualEncoderUNet's arguments.
+RESIDUAL_UNET = {
+    "field": (2, 5, 12, 9, 2),
+    "outputs": 3,
+    "features_per_stage": (2, 3, 4, 4),
+    "kernel_sizes": ((1, 3, 3), (3, 3, 3), (3, 3, 3), (3, 3, 3)),
+    "strides": ((1, 1, 1), (1, 2, 2), (2, 2, 2), (2, 2, 1)),
+    "n_blocks_per_stage": (1, 2, 2, 1),
+    "n_conv_per_stage_decoder": (1, 2, 1),  # from the coarsest on
+}
+
+
+class NormedConvolution(torch.nn.Module):
+    """ConvDropoutNormReLU of dynamic_network_architectures, without dropout."""
+
+    def __init__(self, inputs, features, kernel, stride=1, bias=True, nonlinear=True):
+        super().__init__()
+        padding = tuple((k - 1) // 2 for k in kernel)
+        self.conv = torch.nn.Conv3d(inputs, features, kernel, stride, padding, bias=bias)
+        self.norm = torch.nn.InstanceNorm3d(features, eps=1e-5, affine=True)
+        self.nonlin = torch.nn.LeakyReLU() if nonlinear else torch.nn.Identity()
+
+    def forward(self, x):
+        return self.nonlin(self.norm(self.conv(x)))
+
+
+class BasicBlockD(torch.nn.Module):
+    """That of dynamic_network_architectures; extents over a stride are rounded up in the skip, too."""
+
+    def __init__(self, inputs, features, kernel, stride):
+        super().__init__()
+        self.one = NormedConvolution(inputs, features, kernel, stride)
+        self.two = NormedConvolution(features, features, kernel, nonlinear=False)
+        self.skip = torch.nn.Sequential()
+        if any(s != 1 for s in stride):
+            self.skip.append(torch.nn.AvgPool3d(stride, stride, ceil_mode=True))
+        if inputs != features:
+            self.skip.append(NormedConvolution(inputs, features, (1, 1, 1), bias=False, nonlinear=False))
+
+    def forward(self, x):
+        return F.leaky_relu(self.two(self.one(x)) + self.skip(x))
+
+
+class ResidualEncoderUNet(torch.nn.Module):
+    """That of dynamic_network_architectures with all outputs that deep supervision counts, the finest first; but
+    skips stand before what comes up, which is cropped to their points."""
+
+    def __init__(self, spec):
+        super().__init__()
+        features, kernels, strides = spec["features_per_stage"], spec["kernel_sizes"], spec["strides"]
+        self.stem = NormedConvolution(spec["field"][-1], features[0], kernels[0])
+        self.encoder = torch.nn.ModuleList()
+        inputs = features[0]
+        for i, count in enumerate(spec["n_blocks_per_stage"]):
+            stage = torch.nn.Sequential()
+            for number in range(count):
+                stride = strides[i] if number == 0 else (1, 1, 1)
+                stage.append(BasicBlockD(inputs, features[i], kernels[i], stride))
+                inputs = features[i]
+            self.encoder.append(stage)
+        self.ups, self.decoder, self.heads = (torch.nn.ModuleList() for _ in range(3))
+        for s in range(1, len(features)):  # from the coarsest on
+            here = features[-(s + 1)]
+            self.ups.append(torch.nn.ConvTranspose3d(features[-s], here, strides[-s], strides[-s]))
+            stage = torch.nn.Sequential()
+            for number in range(spec["n_conv_per_stage_decoder"][s - 1]):
+                stage.append(NormedConvolution(here if number else 2 * here, here, kernels[-(s + 1)]))
+            self.decoder.append(stage)
+            if s > 1:  # the coarsest one has no weight
+                self.heads.append(torch.nn.Conv3d(here, spec["outputs"], 1))
+
+    def named(self):
+        names, last = {}, len(self.decoder) - 1
+
+        def add(path, module):
+            for name, parameter in module.named_parameters():
+                names[f"{path}.{name}"] = parameter
+
+        def add_convolution(path, number, module):
+            for kind in ("conv", "norm"):
+                add(f"{path}.{kind}{number}", getattr(module, kind))
+
+        add_convolution("encoder.0.stem", "", self.stem)
+        for i, stage in enumerate(self.encoder):
+            for number, block in enumerate(stage):
+                path = f"encoder.{i}.block{number + 1}"
+                add_convolution(path, 1, block.one)
+                add_convolution(path, 2, block.two)
+                for layer in block.skip:
+                    if isinstance(layer, NormedConvolution):
+                        add_convolution(f"{path}.skip", "", layer)
+        for s, stage in enumerate(self.decoder):
+            add(f"decoder.{last - s}.up", self.ups[s])
+            for number, layer in enumerate(stage):
+                add_convolution(f"decoder.{last - s}", number + 1, layer)
+            if s > 0:
+                add("head" if s == last else f"decoder.{last - s}.head", self.heads[s - 1])
+        return names
+
+    def forward(self, x):
+        skips, outputs = [], []
+        x = self.stem(x)
+        for stage in self.encoder:
+            x = stage(x)
+            skips.append(x)
+        for s, (up, stage) in enumerate(zip(self.ups, self.decoder)):
+            skip = skips[-(s + 2)]
+            x = up(x)
+            for dim in range(2, x.dim()):
+                x = x.narrow(dim, 0, skip.shape[dim])
+            x = stage(torch.cat((skip, x), 1))
+            if s > 0:
+                outputs.append(self.heads[s - 1](x))
+        return outputs[::-1]
+
+
+def region_losses(logits, regions):
+    """Binary cross entropy and Dice of each region, their mean: [B, D, H, W, R] and as many of 0 and 1."""
+    entropy = F.binary_cross_entropy_with_logits(logits, regions)
+    p, t = logits.sigmoid().flatten(1, 3), regions.flatten(1, 3)
+    overlap = (2 * (p * t).sum(1) + DICE_SMOOTHING) / (p.sum(1) + t.sum(1) + DICE_SMOOTHING)
+    return entropy + (1 - overlap).mean()
+
+
+def supervised(outputs, target, loss):
+    """nnU-Net's deep supervision: losses on targets of nearest points, each coarser one half as much as the last."""
+    weights = 0.5 ** torch.arange(len(outputs))
+    total = 0
+    for output, weight in zip(outputs, weights / weights.sum()):
+        nearest = F.interpolate(to_channels_first(target.double()), output.shape[2:], mode="nearest-exact")
+        total = total + weight * loss(to_channels_last(output), to_channels_last(nearest))
+    return total
+
+
+def write_residual_unet(folder):
+    with create(folder, "residual_unet.h5") as file:
+        model = ResidualEncoderUNet(RESIDUAL_UNET)
+        x = randn(*RESIDUAL_UNET["field"])
+        parameters = {name: parameter.detach() for name, parameter in model.named().items()}
+        for name, parameter in parameters.items():
+            if ".norm" in name:
+                parameters[name] = parameter + randn(*parameter.shape, scale=0.2)
+        finest = {name: value for name, value in parameters.items() if ".head" not in name}
+
+        def outputs(values, p):
+            own = {**parameters, **p}
+            names = {id(parameter): name for name, parameter in model.named().items()}
+            state = {name: own[names[id(parameter)]] for name, parameter in model.named_parameters()}
+            return torch.func.functional_call(model, state, (to_channels_first(values),))
+
+        layer_case(file, "residual_unet", lambda values, p: to_channels_last(outputs(values, p)[0]), x, finest)
+        save_all(file, "sides", {name: value for name, value in parameters.items() if name not in finest})
+        shape = RESIDUAL_UNET["field"][:-1]
+        labels = torch.randint(0, RESIDUAL_UNET["outputs"], (*shape, 1))
+        regions = torch.randint(0, 2, (*shape, RESIDUAL_UNET["outputs"]))
+        weights = torch.ones(RESIDUAL_UNET["outputs"])
+        for name, target, loss in (
+            ("labels", labels, lambda z, q: class_losses(z, q[..., 0].long(), weights)["dice_cross_entropy"]),
+            ("regions", regions, region_losses),
+        ):
+            learned = {key: value.clone().requires_grad_() for key, value in parameters.items()}
+            value = supervised(outputs(x, learned), target, loss)
+            value.backward()
+            group = file.create_group(name)
+            save_all(group, "parameter_gradients", {key: value.grad for key, value in learned.items()})
+            save(group, "target", target)
+            save(group, "loss", value)
+
+
 # ---------------------------------------------------------------- weathermixer*.h5
 
 MIXER = {
@@ -1529,6 +1700,7 @@ FILES = {
     "spherical": write_spherical,
     "sfno": write_sfno,
     "squeeze_excitation": write_squeeze_excitation,
+    "residual_unet": write_residual_unet,
 }
 
 

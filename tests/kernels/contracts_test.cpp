@@ -334,7 +334,7 @@ std::vector<Contract> other_contracts() {
       {"optimizer", "sgd", "sgd",
        [=](Context& c) {
          Array p = x(c), v = x(c);
-         sgd(c, 0.9, std::span(&run, 1), update(c), p, x(c), v);
+         sgd(c, {}, std::span(&run, 1), update(c), p, x(c), v);
        }},
       {"optimizer", "follow", "follow",
        [=](Context& c) {

@@ -250,7 +250,8 @@ std::vector<Array> pooling(Operands& o) {
 std::vector<Array> resampling(Operands& o) {
   Context& c = o.context();
   std::vector<Array> all;
-  for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kLinear}) {
+  for (const Interpolation interpolation :
+       {Interpolation::kNearest, Interpolation::kNearestExact, Interpolation::kLinear}) {
     const Resampling r{interpolation, {5, 6}, {10, 12}, {true, true, true}, {}, {5, 6}, {{1, 0}, {9, 11}}};
     all.push_back(resample_forward(c, r, o({2, 5, 6, kChannels})));
     all.push_back(resample_backward(c, r, o({2, 9, 11, kChannels})));
@@ -352,7 +353,7 @@ std::vector<Array> optimizer(Operands& o) {
         squares = o({1}, kF64);
   const Array gradient = array();
   adamw(c, {}, runs, numbers, p, gradient, m, v, copy);
-  sgd(c, 0.9, runs, numbers, p2, gradient, v2, copy2);
+  sgd(c, {}, runs, numbers, p2, gradient, v2, copy2);
   follow(c, runs, numbers, p3, gradient, copy3);
   exponential_average(c, 0.9, numbers, average, p);
   add_squares_of_runs(c, runs, gradient, squares);

@@ -80,7 +80,8 @@ TEST_P(Optimizer, AdamwFollowsTorch) {
 
 TEST_P(Optimizer, SgdAndRunningStatisticsFollowTheirFormulas) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
-    for (const std::int64_t count : {1, 37, 30'000}) {
+    for (const auto& [count, nesterov] : std::vector<std::pair<std::int64_t, bool>>{
+             {1, false}, {37, false}, {37, true}, {30'000, false}, {30'000, true}}) {
       const std::vector<TrainedRun> runs = made_up_runs(count);
       Array p = random_array(context_, {count}, type, 1), v = random_array(context_, {count}, type, 2),
             s = random_array(context_, {count}, type, 3);
@@ -91,11 +92,12 @@ TEST_P(Optimizer, SgdAndRunningStatisticsFollowTheirFormulas) {
         for (auto i = static_cast<std::size_t>(run.at); i < static_cast<std::size_t>(run.at + run.count);
              ++i) {
           vs[i] = 0.75 * vs[i] + 0.25 * gs[i];
-          ps[i] = ps[i] * (1 - 0.5 * run.learning_rate * run.weight_decay) - 0.5 * run.learning_rate * vs[i];
+          const double step = nesterov ? 0.25 * gs[i] + 0.75 * vs[i] : vs[i];
+          ps[i] = ps[i] * (1 - 0.5 * run.learning_rate * run.weight_decay) - 0.5 * run.learning_rate * step;
           ss[i] -= run.learning_rate * gs[i];
         }
       }
-      sgd(context_, 0.75, runs, numbers_of(context_, 3, 0.5, 0.25), p, gradient, v);
+      sgd(context_, {0.75, nesterov}, runs, numbers_of(context_, 3, 0.5, 0.25), p, gradient, v);
       follow(context_, runs, numbers_of(context_, 3, 0.5, 0.25), s, gradient);
       expect_near(values_of(p), ps, tolerance(type, 8));
       expect_near(values_of(v), vs, tolerance(type, 8));
@@ -115,7 +117,7 @@ TEST_P(Optimizer, CopiesOfWhatIsUpdated) {
           v = filled(context_, {kCount}, DType::kFloat32, 0.0),
           copy = filled(context_, {kCount}, DType::kBfloat16, 7.0);
     if (rule == "adamw") adamw(context_, {}, runs, numbers, p, gradient, m, v, copy);
-    if (rule == "sgd") sgd(context_, 0.9, runs, numbers, p, gradient, m, copy);
+    if (rule == "sgd") sgd(context_, {}, runs, numbers, p, gradient, m, copy);
     if (rule == "follow") follow(context_, runs, numbers, p, gradient, copy);
     std::vector<double> wanted(kCount, 7.0);
     const std::vector<double> rounded = values_of(cast(context_, p, DType::kBfloat16));
@@ -137,7 +139,7 @@ TEST_P(Optimizer, NothingChangesWhereTheNumbersDoNotApply) {
         copy = filled(context_, {kCount}, DType::kBfloat16, 7.0);
   const std::vector<double> before = values_of(p);
   adamw(context_, {}, runs, numbers, p, gradient, m, v, copy);
-  sgd(context_, 0.9, runs, numbers, p, gradient, m, copy);
+  sgd(context_, {}, runs, numbers, p, gradient, m, copy);
   follow(context_, runs, numbers, p, gradient, copy);
   exponential_average(context_, 0.9, numbers, average, gradient);
   for (const Array* array : {&p, &m, &v, &average}) EXPECT_EQ(values_of(*array), before);
@@ -251,7 +253,7 @@ TEST_P(Optimizer, Errors) {
   EXPECT_THROW(adamw(context_, {}, all, numbers, p, m, m, v), ShapeError);
   EXPECT_THROW(adamw(context_, {}, all, sum, p, m, m, m), ShapeError);
   EXPECT_THROW(adamw(context_, {}, all, numbers, p, m, m, m, m), Error);
-  EXPECT_THROW(sgd(context_, 0.9, all, numbers, p, m, v), ShapeError);
+  EXPECT_THROW(sgd(context_, {}, all, numbers, p, m, v), ShapeError);
   EXPECT_THROW(follow(context_, all, numbers, p, v), ShapeError);
   EXPECT_THROW(exponential_average(context_, 0.9, numbers, p, v), ShapeError);
   EXPECT_THROW(exponential_average(context_, 0.9, sum, p, m), ShapeError);

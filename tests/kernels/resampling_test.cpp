@@ -22,7 +22,8 @@ using testing::tolerance;
 using testing::values_of;
 
 constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
-constexpr Interpolation kInterpolations[] = {Interpolation::kNearest, Interpolation::kLinear};
+constexpr Interpolation kInterpolations[] = {Interpolation::kNearest, Interpolation::kNearestExact,
+                                             Interpolation::kLinear};
 
 Resampling whole(Interpolation interpolation, const Shape& input, const Shape& output) {
   return {interpolation, input, output, {true, true, true}, {}, input, Box::whole(output)};
@@ -51,6 +52,11 @@ std::vector<Case> cases() {
 double weight_of(Interpolation interpolation, std::int64_t in, std::int64_t out, std::int64_t i,
                  std::int64_t o) {
   if (interpolation == Interpolation::kNearest) return i == o * in / out ? 1.0 : 0.0;
+  if (interpolation == Interpolation::kNearestExact)
+    return static_cast<double>(i) == std::floor((static_cast<double>(o) + 0.5) * static_cast<double>(in) /
+                                                static_cast<double>(out))
+               ? 1.0
+               : 0.0;
   const double position = std::max(
       0.0, (static_cast<double>(o) + 0.5) * static_cast<double>(in) / static_cast<double>(out) - 0.5);
   const auto low = static_cast<std::int64_t>(position);

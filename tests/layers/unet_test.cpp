@@ -126,8 +126,8 @@ void expect_equal(const Tensors& actual, const Tensors& expected, double toleran
 // ---- PyTorch's numbers
 
 ModelRun golden_run(const std::string& name, const Json& model, const Shape& field, std::int64_t outputs,
-                    Tensors& expected) {
-  const GoldenFile file("unets.h5");
+                    Tensors& expected, const std::string& golden = "unets.h5") {
+  const GoldenFile file(golden);
   ModelRun run{model, field, outputs, file.values(name + "/input"), file.values(name + "/output_gradient")};
   for (const std::string& parameter : file.names(name + "/parameters")) {
     run.parameters[parameter] = file.values(name + "/parameters/" + parameter);
@@ -190,7 +190,56 @@ TEST(UNet, AsPlannedForThickSlicesIsTorchs) {
   expect_equal(run_on(run, {1, 1, 1}, 1, 2).tensors, expected, 1e-9);
 }
 
+const Json kResidual = {{"type", "unet"},
+                        {"widths", {2, 3, 4, 4}},
+                        {"kernels", {{1, 3, 3}, 3, 3, 3}},
+                        {"strides", {1, {1, 2, 2}, 2, {2, 2, 1}}},
+                        {"blocks", {1, 2, 2, 1}},
+                        {"decoder_convolutions", {1, 2, 1}},
+                        {"norm_groups", "channels"},
+                        {"down", "first_conv"},
+                        {"up", "conv_transpose"},
+                        {"activation", "leaky_relu"}};
+
+TEST(UNet, WithAResidualEncoderIsTorchs) {
+  Tensors expected;
+  const ModelRun run =
+      golden_run("residual_unet", kResidual, {2, 5, 12, 9, 2}, 3, expected, "residual_unet.h5");
+  EXPECT_EQ(expected.count("encoder.1.block1.skip.conv.weight"), 1U);
+  EXPECT_EQ(expected.count("encoder.3.block1.skip.conv.weight"), 0U) << "pooled alone";
+  for (const auto& [domain, tensor] : std::vector<std::pair<std::vector<int>, int>>{
+           {{1, 1, 1}, 1}, {{2, 1, 1}, 1}, {{1, 2, 2}, 1}, {{1, 3, 1}, 2}, {{1, 1, 1}, 2}}) {
+    SCOPED_TRACE(concat("domain [", join(domain, ", "), "] tensor ", tensor));
+    expect_equal(run_on(run, domain, tensor).tensors, expected, 1e-9);
+  }
+  expect_equal(run_on(run, {1, 1, 1}, 1, 2).tensors, expected, 1e-9);
+}
+
 // ---- one function
+
+TEST(UNet, WithResidualBlocksIsOneFunctionOnEveryMesh) {
+  for (const std::string down : {"max_pool", "avg_pool", "conv", "first_conv"}) {
+    const Json unet = {{"type", "unet"},
+                       {"widths", {4, 6, 6}},
+                       {"strides", {1, {1, 3}, 2}},
+                       {"blocks", {1, 2, 1}},
+                       {"convolutions", 1},
+                       {"norm_groups", down == "conv" ? 0 : 2},
+                       {"down", down},
+                       {"padding_mode", {"zeros", "circular"}},
+                       {"activation", down == "first_conv" ? "prelu" : "gelu"}};
+    const ModelRun run{unet, {2, 11, 23, 3}, 2, {}, {}};
+    const Tensors one = run_on(run, {1, 1}, 1).tensors;
+    EXPECT_EQ(one.count("encoder.1.block2.conv2.bias"), 1U);
+    EXPECT_EQ(one.count("encoder.1.block1.skip.conv.weight"), down == "conv" ? 0U : 1U);
+    EXPECT_EQ(one.count("encoder.1.block1.activation2.slope"), down == "first_conv" ? 1U : 0U);
+    for (const auto& [domain, tensor] :
+         std::vector<std::pair<std::vector<int>, int>>{{{2, 1}, 1}, {{1, 3}, 1}, {{2, 1}, 2}}) {
+      SCOPED_TRACE(concat(down, " domain [", join(domain, ", "), "] tensor ", tensor));
+      expect_equal(run_on(run, domain, tensor).tensors, one, 1e-10);
+    }
+  }
+}
 
 TEST(UNet, WithStridesOfItsOwnIsOneFunctionOnEveryMesh) {
   for (const std::string down : {"max_pool", "avg_pool", "conv", "first_conv"}) {
@@ -262,6 +311,9 @@ TEST(UNet, RefusesListsThatDoNotFit) {
   begins({{"convolutions", {1, 2}}}, "model.convolutions has 2 entries for 3 levels");
   begins({{"decoder_convolutions", {1, 2, 1}}}, "model.decoder_convolutions has 3 entries for 2 levels");
   begins({{"norm_groups", "channel"}}, "model.norm_groups must be");
+  begins({{"blocks", {1, 2}}}, "model.blocks has 2 entries for 3 levels");
+  begins({{"blocks", {1, 0, 2}}}, "model.blocks");
+  begins({{"deep_supervision", true}}, "model.deep_supervision needs a model of 4 levels or more, not of 3");
 }
 
 TEST(UNet, IsOneFunctionOnEveryMeshWithOddExtents) {

@@ -40,6 +40,24 @@ TEST(Schedule, TheLastStepStillMovesWhenTheCosineEndsAt0) {
   EXPECT_DOUBLE_EQ(schedule->factor(1001, 1000), 0.0);
 }
 
+/// Two steps of warm-up, then torch.optim.lr_scheduler.PolynomialLR(total_iters=5, power=0.9) of a rate of
+/// 0.01.
+TEST(Schedule, FallsAsPolynomial) {
+  const auto schedule = make_schedule(PolyOptions{2, 0.9}, 0.01);
+  std::vector<double> rates;
+  for (int step = 1; step <= 7; ++step) rates.push_back(0.01 * schedule->factor(step, 7));
+  const std::vector<double> expected = {0.005,
+                                        0.01,
+                                        0.01,
+                                        0.008180521460508584,
+                                        0.006314458674893553,
+                                        0.0043838329055408696,
+                                        0.0023492378861760376};
+  EXPECT_LE(testing::relative_difference(rates, expected), 1e-12);
+  EXPECT_DOUBLE_EQ(schedule->factor(8, 7), 0.0);
+  EXPECT_DOUBLE_EQ(schedule->factor(100, 7), 0.0);
+}
+
 TEST(Schedule, ConstantAfterWarmUp) {
   const auto schedule = make_schedule(ConstantOptions{4}, 2.0);
   EXPECT_DOUBLE_EQ(schedule->factor(1, 100), 0.25);

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <mutex>
 
+#include "array/transfer.h"
 #include "config/config.h"
+#include "kernels/optimizer.h"
+#include "kernels/pointwise.h"
 #include "optim/optimizer.h"
 #include "optim/registry.h"
 #include "support/parameters.h"
@@ -27,12 +30,13 @@ constexpr double kRate = 0.1, kDecay = 0.2, kMomentum = 0.75, kClip = 3.0, kGrou
 /// "b" takes more than one run of the update.
 const std::map<std::string, std::int64_t> kCounts = {{"a", 7}, {"b", 300000}};
 
-Json options() {
+Json options(bool nesterov) {
   return {{"optimizer",
            {{"type", "sgd"},
             {"learning_rate", kRate},
             {"weight_decay", kDecay},
             {"momentum", kMomentum},
+            {"nesterov", nesterov},
             {"clip_norm", kClip},
             {"groups", Json::array({{{"match", "b*"}, {"learning_rate", kGroupRate}}})}}}};
 }
@@ -48,7 +52,7 @@ struct Outcome {
   Tensors parameters, momenta;
 };
 
-Outcome by_loops() {
+Outcome by_loops(bool nesterov) {
   Outcome result;
   for (const auto& [name, count] : kCounts) {
     for (std::int64_t i = 0; i < count; ++i) result.parameters[name].push_back(initial(name, i));
@@ -65,8 +69,9 @@ Outcome by_loops() {
       for (std::int64_t i = 0; i < count; ++i) {
         double &p = result.parameters[name][static_cast<std::size_t>(i)],
                &v = result.momenta[name][static_cast<std::size_t>(i)];
-        v = kMomentum * v + clip * gradient(name, i, step);
-        p = p * (1 - rate * kDecay) - rate * v;
+        const double g = clip * gradient(name, i, step);
+        v = kMomentum * v + g;
+        p = p * (1 - rate * kDecay) - rate * (nesterov ? g + kMomentum * v : v);
       }
     }
   }
@@ -88,7 +93,7 @@ void add_gradients(Communicator& world, ParameterBlock& block, int step) {
   block.release();
 }
 
-Outcome trained(int ranks) {
+Outcome trained(int ranks, bool nesterov) {
   Outcome result;
   std::mutex mutex;
   testing::run_test_ranks(ranks, [&](Communicator& world) {
@@ -102,7 +107,7 @@ Outcome trained(int ranks) {
     }
     block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
     testing::load(world.context(), block, start);
-    Optimizer optimizer(rank, {&block}, parse<Section>(options()).optimizer);
+    Optimizer optimizer(rank, {&block}, parse<Section>(options(nesterov)).optimizer);
     EXPECT_EQ(optimizer.kinds(), (std::vector<std::string>{"parameters", "sgd.momentum"}));
     for (int step = 0; step < kSteps; ++step) {
       optimizer.zero_gradients();
@@ -119,14 +124,27 @@ Outcome trained(int ranks) {
 }
 
 TEST(Sgd, StepsAsLoopsOnAnyNumberOfRanks) {
-  const Outcome expected = by_loops();
-  for (const int ranks : {1, 3}) {
-    const Outcome found = trained(ranks);
+  for (const auto& [ranks, nesterov] : std::vector<std::pair<int, bool>>{{1, false}, {3, false}, {3, true}}) {
+    const Outcome expected = by_loops(nesterov), found = trained(ranks, nesterov);
     for (const auto& [name, count] : kCounts) {
       EXPECT_LE(testing::relative_difference(found.parameters.at(name), expected.parameters.at(name)), 1e-12);
       EXPECT_LE(testing::relative_difference(found.momenta.at(name), expected.momenta.at(name)), 1e-12);
     }
   }
+}
+
+/// torch.optim.SGD(lr=0.1, momentum=0.99, nesterov=True) on p = 1 with gradients 1, −2, 0.5.
+TEST(Sgd, NesterovsStepsAreTorchs) {
+  Context context = Context::make_host(Backend::kReference, 1);
+  Array p = filled(context, {1}, DType::kFloat64, 1.0), v = filled(context, {1}, DType::kFloat64, 0.0);
+  std::vector<double> numbers(UpdateNumbers::kKinds, 1.0), found;
+  const std::vector<TrainedRun> run = {{0, 1, 0.1, 0.0}};
+  for (const double gradient : {1.0, -2.0, 0.5}) {
+    sgd(context, {0.99, true}, run, constant(context, {UpdateNumbers::kKinds}, DType::kFloat64, numbers), p,
+        filled(context, {1}, DType::kFloat64, gradient), v);
+    found.push_back(download_values(context, p)[0]);
+  }
+  EXPECT_LE(testing::relative_difference(found, {0.801, 1.10099, 1.1004801}), 1e-14);
 }
 
 }  // namespace sgd_test

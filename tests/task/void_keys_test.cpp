@@ -257,6 +257,9 @@ const std::vector<Void>& cases() {
       {"optimizer sgd.groups.weight_decay",
        "optimizer.groups[0].weight_decay",
        {"optimizer.type=sgd", "optimizer.groups=[{\"match\":\"*\",\"frozen\":true,\"weight_decay\":0.1}]"}},
+      {"optimizer sgd.nesterov",
+       "optimizer.nesterov",
+       {"optimizer={\"type\":\"sgd\",\"momentum\":0,\"nesterov\":true}"}},
       {"model weathermixer.circular", "model.circular", {"model.circular=true"}},
       {"model vit.circular",
        "model.circular",
@@ -282,6 +285,10 @@ const std::vector<Void>& cases() {
       {"model unet.most_width",
        "model.most_width",
        {"model={\"type\":\"unet\",\"widths\":[4],\"norm_groups\":0,\"most_width\":8}"}},
+      {"model unet.convolutions",
+       "model.convolutions",
+       {"model={\"type\":\"unet\",\"widths\":[4],\"norm_groups\":0,\"convolutions\":3,\"blocks\":[1],"
+        "\"decoder_convolutions\":[1]}"}},
       {"data.augment.probability",
        "data.augment.probability",
        {"data.augment={\"probability\":0.5,\"foreground\":0.5}", "data.crop=[8,8]", "data.classes=2",
@@ -380,8 +387,8 @@ std::set<std::string> keys_of_layers() {
        "embed_dim depth latitudes scale degrees mlp_ratio dropout layer_scale activation positions "
        "time_embedding final_norm input_skip zero_decoder"},
       {"model unet",
-       "base_width levels widths kernel kernels strides convolutions decoder_convolutions norm_groups down "
-       "up zero_head activation"},
+       "base_width levels widths kernel kernels strides blocks decoder_convolutions norm_groups down "
+       "up zero_head deep_supervision activation"},
       {"model sequential", "layers"},
       {"layer layer_norm", "eps activation"},
       {"layer rms_norm", "eps activation"},
@@ -559,6 +566,8 @@ TEST(VoidKeys, AllOthersAlwaysCount) {
                                   "schedule constant.warmup_steps",
                                   "schedule cosine.final_learning_rate",
                                   "schedule cosine.warmup_steps",
+                                  "schedule poly.power",
+                                  "schedule poly.warmup_steps",
                                   "seed",
                                   "tensorboard",
                                   "train",

@@ -80,12 +80,14 @@ class Optimizer : public OptimizerKernels {
              });
   }
 
-  void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+  void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun> runs, const Array& numbers,
            Array& parameter, const Array& gradient, Array& velocity, Array& copy) const override {
     if (!applies(numbers)) return;
     const double factor = number(numbers, UpdateNumbers::kRateFactor);
     const auto scale = static_cast<float>(number(numbers, UpdateNumbers::kGradientScale));
-    const auto kept = static_cast<float>(momentum);
+    const auto kept = static_cast<float>(momentum.kept);
+    // A step is along `direction`·v + `gradient_part`·g: v itself, or of Nesterov what is ahead of it.
+    const float direction = momentum.nesterov ? kept : 1.0F, gradient_part = momentum.nesterov ? scale : 0.0F;
     float *const p = parameter.data<float>(), *const v = velocity.data<float>();
     const float* const g = gradient.data<float>();
     for_runs(context, runs, parameter, copy,
@@ -96,7 +98,7 @@ class Optimizer : public OptimizerKernels {
                vectorized([=] {
                  for (std::int64_t i = first; i < last; ++i) {
                    v[i] = kept * v[i] + scale * g[i];
-                   p[i] = keep * p[i] - rate * v[i];
+                   p[i] = keep * p[i] - rate * (direction * v[i] + gradient_part * g[i]);
                  }
                });
              });

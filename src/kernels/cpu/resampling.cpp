@@ -114,7 +114,7 @@ class ResamplingRows : public ResamplingKernels {
     const Geometry g(resampling, x.shape(), y.shape());
     visit_fast(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      if (resampling.interpolation == Interpolation::kNearest) {
+      if (is_nearest(resampling.interpolation)) {
         copied_points(context, g, x.data<T>(), y.data<T>());
       } else {
         weighted_rows<float>(context, g.target, g.source, g.reads[0], g.reads[1], g.reads[2], false,

@@ -119,6 +119,7 @@ template <typename T>
 struct Sgd {
   Updated<T> of;
   T *v, kept;
+  bool nesterov;
 
   struct Shared {
     T scale;
@@ -139,9 +140,9 @@ struct Sgd {
   };
   __device__ Old read(std::int64_t i) const { return {of.p[i], of.g[i], v[i]}; }
   __device__ void write(const Shared& all, const OfRun& run, std::int64_t i, const Old& old) const {
-    const T velocity = kept * old.v + all.scale * old.g;
+    const T gradient = all.scale * old.g, velocity = kept * old.v + gradient;
     v[i] = velocity;
-    of.put(i, run.keep * old.p - run.rate * velocity);
+    of.put(i, run.keep * old.p - run.rate * (nesterov ? gradient + kept * velocity : velocity));
   }
 };
 
@@ -267,12 +268,13 @@ class Optimizer : public OptimizerKernels {
     });
   }
 
-  void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+  void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun> runs, const Array& numbers,
            Array& parameter, const Array& gradient, Array& velocity, Array& copy) const override {
     visit_master(parameter.dtype(), [&](auto zero) {
       using T = decltype(zero);
       update<Sgd<T>>(context, runs, numbers,
-                     {updated<T>(parameter, gradient, copy), velocity.data<T>(), static_cast<T>(momentum)});
+                     {updated<T>(parameter, gradient, copy), velocity.data<T>(),
+                      static_cast<T>(momentum.kept), momentum.nesterov});
     });
   }
 

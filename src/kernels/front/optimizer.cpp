@@ -10,7 +10,7 @@ namespace jigsaw::inline kernels {
 namespace {
 
 /// Operations an element of an update is counted as.
-constexpr double kAdamwFlops = 16, kSgdFlops = 6, kFollowFlops = 2;
+constexpr double kAdamwFlops = 16, kSgdFlops = 8, kFollowFlops = 2;
 /// Kernels of float64 numbers alone: every backend has them.
 constexpr DType kAnywhere = DType::kFloat32;
 
@@ -84,7 +84,7 @@ void adamw(Context& context, const AdamwOptions& options, std::span<const Traine
          moment1, moment2, copy);
 }
 
-void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun> runs, const Array& numbers,
          Array& parameter, const Array& gradient, Array& velocity, Array copy) {
   const double trained = checked_update("sgd", runs, numbers, parameter, {&gradient, &velocity}, copy);
   if (trained == 0) return;
@@ -129,8 +129,8 @@ void OptimizerKernels::adamw(Context&, const AdamwOptions&, std::span<const Trai
                              const Array&, Array&, Array&, Array&) const {
   missing_kernel("adamw");
 }
-void OptimizerKernels::sgd(Context&, double, std::span<const TrainedRun>, const Array&, Array&, const Array&,
-                           Array&, Array&) const {
+void OptimizerKernels::sgd(Context&, const Momentum&, std::span<const TrainedRun>, const Array&, Array&,
+                           const Array&, Array&, Array&) const {
   missing_kernel("sgd");
 }
 void OptimizerKernels::follow(Context&, std::span<const TrainedRun>, const Array&, Array&, const Array&,

@@ -13,8 +13,9 @@ class OptimizerKernels {
   virtual void adamw(Context& context, const AdamwOptions& options, std::span<const TrainedRun> runs,
                      const Array& numbers, Array& parameter, const Array& gradient, Array& moment1,
                      Array& moment2, Array& copy) const;
-  virtual void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
-                   Array& parameter, const Array& gradient, Array& velocity, Array& copy) const;
+  virtual void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun> runs,
+                   const Array& numbers, Array& parameter, const Array& gradient, Array& velocity,
+                   Array& copy) const;
   virtual void follow(Context& context, std::span<const TrainedRun> runs, const Array& numbers,
                       Array& statistic, const Array& gradient, Array& copy) const;
   virtual void exponential_average(Context& context, double decay, const Array& numbers, Array& average,

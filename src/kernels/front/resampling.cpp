@@ -20,8 +20,9 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 /// which points are read.
 ResamplingTap tap_of(const Resampling& resampling, int dim, std::int64_t o) {
   const std::int64_t in = resampling.input[dim], out = resampling.output[dim];
-  if (resampling.interpolation == Interpolation::kNearest) {
-    const std::int64_t nearest = o * in / out;
+  if (is_nearest(resampling.interpolation)) {
+    const bool exact = resampling.interpolation == Interpolation::kNearestExact;
+    const std::int64_t nearest = exact ? (2 * o + 1) * in / (2 * out) : o * in / out;
     return {nearest, nearest, 0.0};
   }
   const std::int64_t position = (2 * o + 1) * in - out, unit = 2 * out;  // in units of 1/(2·out)
@@ -66,8 +67,7 @@ void require_regions(std::string_view kernel, const Resampling& resampling, int 
 
 /// Operations for each point that is made.
 double flops_of(const Resampling& resampling, const Array& y) {
-  const int corners =
-      resampling.interpolation == Interpolation::kNearest ? 0 : 1 << resampling.target.extent.rank();
+  const int corners = is_nearest(resampling.interpolation) ? 0 : 1 << resampling.target.extent.rank();
   return 2.0 * corners * static_cast<double>(y.count());
 }
 

@@ -45,16 +45,17 @@ void adamw_typed(const AdamwOptions& options, const TrainedRun& run, const Array
 }
 
 template <typename T>
-void sgd_typed(double momentum, const TrainedRun& run, const Array& numbers, Array& parameter,
+void sgd_typed(const Momentum& momentum, const TrainedRun& run, const Array& numbers, Array& parameter,
                const Array& gradient, Array& velocity, Array& copy) {
   const double learning_rate = run.learning_rate * number(numbers, UpdateNumbers::kRateFactor);
   const double scale = number(numbers, UpdateNumbers::kGradientScale);
   for (std::int64_t i = run.at; i < run.at + run.count; ++i) {
-    const double v = momentum * static_cast<double>(velocity.data<T>()[i]) +
-                     static_cast<double>(gradient.data<T>()[i]) * scale;
+    const double g = static_cast<double>(gradient.data<T>()[i]) * scale;
+    const double v = momentum.kept * static_cast<double>(velocity.data<T>()[i]) + g;
     velocity.data<T>()[i] = static_cast<T>(v);
+    const double step = momentum.nesterov ? g + momentum.kept * v : v;
     const double p = static_cast<double>(parameter.data<T>()[i]) * (1.0 - learning_rate * run.weight_decay);
-    parameter.data<T>()[i] = static_cast<T>(p - learning_rate * v);
+    parameter.data<T>()[i] = static_cast<T>(p - learning_rate * step);
     copy_element<T>(parameter, copy, i);
   }
 }
@@ -98,7 +99,7 @@ class Optimizer : public OptimizerKernels {
     });
   }
 
-  void sgd(Context&, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+  void sgd(Context&, const Momentum& momentum, std::span<const TrainedRun> runs, const Array& numbers,
            Array& parameter, const Array& gradient, Array& velocity, Array& copy) const override {
     if (!applies(numbers)) return;
     visit(parameter.dtype(), [&](auto zero) {

@@ -1,0 +1,218 @@
+#include "init/nnunet_plans.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/json.h"
+
+namespace jigsaw::inline init {
+
+namespace {
+
+/// One of the plans' configurations, with what it takes over from others, and where it stands.
+class Planned {
+ public:
+  Planned(std::string path, const std::string& name)
+      : plans_(load_config(path, "--plans")), where_(concat("--plans ", path)) {
+    const Json& all = at(plans_, "configurations");
+    constexpr int kMostParents = 8;
+    std::string next = name;
+    for (int parents = 0; !next.empty() && parents < kMostParents; ++parents) {
+      if (!all.is_object() || !all.contains(next)) refuse_name(all, next);
+      Json one = all.at(next);
+      if (!one.is_object()) error(concat("has ", describe(one), " as its configuration ", next));
+      next = one.contains("inherits_from") ? as<std::string>(one.at("inherits_from"), "inherits_from") : "";
+      one.update(own_);
+      own_ = std::move(one);
+    }
+  }
+
+  const Json& operator[](const char* key) const { return at(own_, key); }
+  /// Whether it has the key, and that is true.
+  bool says(const char* key) const { return own_.contains(key) && own_.at(key) == Json(true); }
+  const Json& plans(const char* key) const { return at(plans_, key); }
+  const Json& architecture(const char* key) const { return at((*this)["architecture"], key); }
+  /// An argument of the network.
+  const Json& argument(const char* key) const { return at(architecture("arch_kwargs"), key); }
+
+  template <typename T>
+  T as(const Json& value, const char* key) const {
+    try {
+      return value.get<T>();
+    } catch (const Json::exception&) {
+      error(concat("has ", describe(value), " as ", key));
+    }
+  }
+  /// A list for each level, or one number for all.
+  template <typename T>
+  std::vector<T> of_levels(const char* key, std::size_t levels) const {
+    const Json& value = argument(key);
+    if (!value.is_array()) return std::vector<T>(levels, as<T>(value, key));
+    auto list = as<std::vector<T>>(value, key);
+    if (list.size() != levels)
+      error(concat("has ", list.size(), " entries of ", key, " for ", levels, " levels"));
+    return list;
+  }
+  [[noreturn]] void error(const std::string& sentence) const {
+    throw ConfigError(concat(where_, " ", sentence));
+  }
+
+ private:
+  const Json& at(const Json& object, const char* key) const {
+    if (!object.is_object() || !object.contains(key))
+      error(concat("has no ", key, "; it must be nnUNetPlans.json of nnU-Net 2.3 or later"));
+    return object.at(key);
+  }
+  [[noreturn]] void refuse_name(const Json& all, const std::string& name) const {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : all.items()) names.push_back(key);
+    error(concat("has no configuration ", name, "; --plans-configuration may be ", join(names, ", ")));
+  }
+
+  Json plans_, own_ = Json::object();
+  std::string where_;
+};
+
+/// Entries of the axes as nnU-Net turns them, along the dims of the files.
+template <typename T>
+std::vector<T> along_files(const Planned& plan, const std::vector<T>& turned) {
+  const auto axes = plan.as<std::vector<std::size_t>>(plan.plans("transpose_forward"), "transpose_forward");
+  const std::size_t left = axes.size() - std::min(axes.size(), turned.size());  // of slices: the axis across
+  std::vector<T> result = turned;
+  for (std::size_t i = 0; i < turned.size(); ++i) {
+    const std::size_t axis = axes.size() < turned.size() ? turned.size() : axes[left + i] - left;
+    if (axis >= turned.size()) plan.error("turns axes (transpose_forward) as images here cannot be turned");
+    result[axis] = turned[i];
+  }
+  return result;
+}
+
+template <typename T>
+std::string list_text(const std::vector<T>& values) {
+  std::vector<std::string> texts;
+  for (const T& value : values) texts.push_back(Json(value).dump());
+  return concat("[", join(texts, ", "), "]");
+}
+
+/// For each level a number for all axes, or a list.
+std::string levels_text(const Planned& plan, const char* key, std::size_t levels) {
+  std::vector<std::string> texts;
+  for (const Json& level : plan.of_levels<Json>(key, levels)) {
+    const std::vector<std::int64_t> axes =
+        level.is_array() ? along_files(plan, plan.as<std::vector<std::int64_t>>(level, key))
+                         : std::vector<std::int64_t>{plan.as<std::int64_t>(level, key)};
+    const bool alike = std::ranges::count(axes, axes.front()) == std::ssize(axes);
+    texts.push_back(alike ? std::to_string(axes.front()) : list_text(axes));
+  }
+  return concat("[", join(texts, ", "), "]");
+}
+
+/// The last part of the dotted path of a class of PyTorch, which may be null.
+std::string class_of(const Planned& plan, const char* key) {
+  const Json& value = plan.argument(key);
+  if (value.is_null()) return "";
+  const auto path = plan.as<std::string>(value, key);
+  return path.substr(path.rfind('.') + 1);
+}
+
+/// The name here of one of PyTorch's classes.
+std::string name_here(const Planned& plan, const char* key, const std::map<std::string, std::string>& names) {
+  const std::string given = class_of(plan, key);
+  const auto found = names.find(given);
+  if (found != names.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [torch, here] : names)
+    if (!torch.empty()) known.push_back(torch);
+  plan.error(
+      concat("has ", given, " as ", key, ", which a \"unet\" does not have; it has ", join(known, ", ")));
+}
+
+constexpr std::size_t kLeastSupervised = 4;  ///< levels, for deep supervision
+
+std::string model_of(const Planned& plan) {
+  const auto network = plan.as<std::string>(plan.architecture("network_class_name"), "network_class_name");
+  const bool residual = network.ends_with(".ResidualEncoderUNet");
+  if (!residual && !network.ends_with(".PlainConvUNet")) {
+    plan.error(concat("has the network ", quote(network),
+                      "; PlainConvUNet and ResidualEncoderUNet are those that can be made here"));
+  }
+  const auto levels = plan.as<std::size_t>(plan.argument("n_stages"), "n_stages");
+  if (levels < 1) plan.error("has a network without levels (n_stages)");
+  auto back = plan.of_levels<std::int64_t>("n_conv_per_stage_decoder", levels - 1);
+  std::ranges::reverse(back);  // which begins with the coarsest there
+  Section model;
+  model.add("type", quoted("unet"), network.substr(network.rfind('.') + 1) + ", as nnU-Net planned it");
+  model.add("widths", list_text(plan.of_levels<std::int64_t>("features_per_stage", levels)));
+  model.add("strides", levels_text(plan, "strides", levels));
+  model.add("kernels", levels_text(plan, "kernel_sizes", levels));
+  model.add(
+      residual ? "blocks" : "convolutions",
+      list_text(plan.of_levels<std::int64_t>(residual ? "n_blocks_per_stage" : "n_conv_per_stage", levels)));
+  if (levels > 1) model.add("decoder_convolutions", list_text(back), "from the finest level on");
+  model.add("down", quoted("first_conv"));
+  model.add("up", quoted("conv_transpose"));
+  model.add(
+      "norm_groups",
+      name_here(plan, "norm_op",
+                {{"", "0"}, {"InstanceNorm2d", quoted("channels")}, {"InstanceNorm3d", quoted("channels")}}));
+  model.add("activation", quoted(name_here(plan, "nonlin",
+                                           {{"", "none"},
+                                            {"LeakyReLU", "leaky_relu"},
+                                            {"ReLU", "relu"},
+                                            {"GELU", "gelu"},
+                                            {"SiLU", "silu"},
+                                            {"Mish", "mish"}})));
+  if (levels >= kLeastSupervised)
+    model.add("deep_supervision", "true", "coarser levels are compared with the labels, too, in training");
+  return model.text(1);
+}
+
+void add_notices(const Planned& plan, NnunetPlan& result) {
+  const auto schemes =
+      plan.as<std::vector<std::string>>(plan["normalization_schemes"], "normalization_schemes");
+  const auto is_zscore = [](const std::string& scheme) { return scheme == "ZScoreNormalization"; };
+  result.zscore = !schemes.empty() && std::ranges::all_of(schemes, is_zscore);
+  if (!result.zscore) {
+    result.notices.push_back(concat(
+        "nnU-Net normalises by ", join(schemes, ", "),
+        "; here inputs are normalised by the mean and deviation of all training points (data.intensity, "
+        "data.normalization)"));
+  }
+  if (plan.says("batch_dice")) {
+    result.notices.push_back(
+        "nnU-Net forms Dice over the samples of a batch together (batch_dice); here it is the mean over "
+        "them");
+  }
+}
+
+}  // namespace
+
+NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, std::size_t dims) {
+  const Planned plan(path, name);
+  NnunetPlan result;
+  result.name = name;
+  const auto patch = plan.as<std::vector<std::int64_t>>(plan["patch_size"], "patch_size");
+  const auto spacing = plan.as<std::vector<double>>(plan["spacing"], "spacing");
+  if (patch.size() != dims || spacing.size() != dims) {
+    plan.error(concat("plans ", name, " for ", patch.size(), " dims, and the images have ", dims,
+                      "; choose another with --plans-configuration"));
+  }
+  result.patch = along_files(plan, patch);
+  result.spacing = along_files(plan, spacing);
+  result.training.model = model_of(plan);
+  result.training.loss = R"({"type": "dice_cross_entropy", "include_background": false, "smoothing": 1e-5})";
+  // Decay that goes through a momentum of 0.99, as nnU-Net's of 3e-5, acts like 100 times as much apart from
+  // it.
+  result.training.optimizer =
+      R"({"type": "sgd", "momentum": 0.99, "nesterov": true, "learning_rate": 0.01, "weight_decay": 3e-3, "clip_norm": 12})";
+  result.training.schedule = R"({"type": "poly"})";
+  result.training.validate_every = result.training.save_every = 2500;
+  result.training.train = concat(R"({"steps": 250000, "batch_size": )",
+                                 plan.as<std::int64_t>(plan["batch_size"], "batch_size"), "}");
+  add_notices(plan, result);
+  return result;
+}
+
+}  // namespace jigsaw::inline init

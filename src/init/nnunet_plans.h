@@ -1,0 +1,26 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "init/first_sections.h"
+
+namespace jigsaw::inline init {
+
+/// What nnU-Net planned for a data set, in the words of a configuration; lists are along the dims of the
+/// files.
+struct NnunetPlan {
+  std::string name;                  ///< of nnU-Net's configuration: "3d_fullres"
+  std::vector<std::int64_t> patch;   ///< points of a training sample
+  std::vector<double> spacing;       ///< mm
+  bool zscore = false;               ///< whether each image is normalised by its own mean and deviation
+  TrainingText training;             ///< with what nnU-Net's trainer does, for the same steps
+  std::vector<std::string> notices;  ///< what is otherwise here
+};
+
+/// Reads nnUNetPlans.json (nnU-Net from 2.3 on, whose plans have `architecture`).
+/// @param name  of nnU-Net's configuration. @param dims  spatial ones of the images.
+/// @throws ConfigError  for a file that cannot be read or is none, a configuration that is not in it or of
+///                      other dims, or a network that cannot be made here.
+NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, std::size_t dims);
+
+}  // namespace jigsaw::inline init
