@@ -87,8 +87,7 @@ void refuse_for_sequences(const EvaluateArguments& options) {
                                       {"--threshold", !options.thresholds.empty()},
                                       {"--fss-scales", !options.fss_scales.empty()},
                                       {"--climatology", !options.climatology.empty()},
-                                      {"--climate", !options.climate.empty()},
-                                      {"--netcdf", !options.netcdf.empty()}}) {
+                                      {"--climate", !options.climate.empty()}}) {
     if (given)
       throw ConfigError(
           concat("command line: ", option,
@@ -196,7 +195,8 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
       return ExitCode::kDone;
     }
     if (configuration.data.of_sequences()) {
-      evaluate_sequences(models.front(), {options.json, options.overwrite, "Scores of " + configuration.name},
+      evaluate_sequences(models.front(),
+                         {options.json, options.netcdf, options.overwrite, "Scores of " + configuration.name},
                          job.log);
       return ExitCode::kDone;
     }

@@ -42,7 +42,7 @@ struct PredictArguments {
   std::string restart = "auto";  ///< or always or never
   WindowArguments windows;       ///< over images
   std::string classes;           ///< of images: labels or probabilities; "": labels
-  bool skip_existing = false;    ///< of images: inputs whose outputs are there are left alone
+  bool skip_existing = false;    ///< of images and sequences: inputs whose outputs are there are left alone
 };
 
 /// What a configuration asks for: forecasts of fields with dates or of sequences, or images.
@@ -72,10 +72,10 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
                                  {"--start-step", options.start_step.has_value(), {kSequences}},
                                  {"--period", !options.period.empty(), {kFields}},
                                  {"--steps", options.steps != 1, {kFields, kSequences}},
-                                 {"--variables", !options.variables.empty(), {kFields}},
-                                 {"--levels", !options.levels.empty(), {kFields}},
+                                 {"--variables", !options.variables.empty(), {kFields, kSequences}},
+                                 {"--levels", !options.levels.empty(), {kFields, kSequences}},
                                  {"--split-levels", options.split_levels, {kFields}},
-                                 {"--every", options.every > 0, {kFields}},
+                                 {"--every", options.every > 0, {kFields, kSequences}},
                                  {"--mean", !options.mean.empty(), {kFields}},
                                  {"--time-series", options.time_series, {kFields}},
                                  {"--continue", !options.go_on.empty(), {kFields}},
@@ -84,7 +84,7 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
                                  {"--overlap", options.windows.overlap.has_value(), {kImages}},
                                  {"--mirror", !options.windows.mirror.empty(), {kImages}},
                                  {"--classes", !options.classes.empty(), {kImages}},
-                                 {"--skip-existing", options.skip_existing, {kImages}}};
+                                 {"--skip-existing", options.skip_existing, {kImages, kSequences}}};
   for (const auto& [option, given, kinds] : uses) {
     if (!given || std::ranges::find(kinds, kind) != kinds.end()) continue;
     throw ConfigError(concat(
@@ -222,17 +222,19 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
           job.log);
       return ExitCode::kDone;
     }
-    if (kind == PredictKind::kSequences) {
-      write_sequence_forecasts(
-          models.front(), {options.output, options.overwrite, options.steps, options.start_step, attributes},
-          job.log);
-      return ExitCode::kDone;
-    }
-    forecasts.attributes = attributes;
     // Until now there was nothing to keep, and they ended it; from now on no rank is ended by what the others
     // outlive.
-    forecasts.stop = &keep_stop_signals();
+    const std::atomic<int>* const stop = &keep_stop_signals();
     together(job.world, [] {});
+    if (kind == PredictKind::kSequences) {
+      const SequenceForecastOptions sequences{
+          options.output,    options.overwrite, options.steps, std::max(options.every, 1), options.start_step,
+          options.variables, options.levels,    attributes,    options.skip_existing,      stop};
+      return write_sequence_forecasts(models.front(), sequences, job.log) ? ExitCode::kStopped
+                                                                          : ExitCode::kDone;
+    }
+    forecasts.attributes = attributes;
+    forecasts.stop = stop;
     return write_forecasts(models.front(), forecasts, job.log) ? ExitCode::kStopped : ExitCode::kDone;
   });
 }
@@ -249,8 +251,10 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
           ".nii or .nii.gz, or a folder")
       .required();
   command.add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
-  command.add_flag("--skip-existing", options->skip_existing,
-                   "Of images: leave out inputs whose outputs are there, to go on where a command ended");
+  command.add_flag(
+      "--skip-existing", options->skip_existing,
+      "Of images and sequences: leave out inputs whose outputs are there, to go on where a command "
+      "ended");
   command.add_option("--input", options->input, "Files or patterns in place of data.files");
   command.add_option("--steps", options->steps, "Steps of each forecast, of data.lead_hours each")
       .within(1, 100'000);
@@ -299,7 +303,8 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
                   "the values that the model was trained on, such as 5")
       .positive();
   command.add_option("--variables", options->variables, "Write these only");
-  command.add_option("--levels", options->levels, "Of variables on levels write these only");
+  command.add_option("--levels", options->levels,
+                     "Of variables on levels, of sequences with channels, write these only");
   command.add_flag("--split-levels", options->split_levels,
                    "Write each level as a variable of its own, as t_850: for CDO, whose variables have "
                    "four dimensions at most");

@@ -44,10 +44,10 @@ void Fourier::transform(std::span<const Complex> from, std::size_t stride, std::
   }
 }
 
-std::vector<double> Fourier::power(std::span<const double> row) {
+std::vector<double> Fourier::power(std::span<const double> row) const {
   const std::vector<Complex> from(row.begin(), row.end());
   std::vector<Complex> to(length_);
-  transform(from, 1, to, 0);
+  transform(from, to);
   std::vector<double> result;
   const auto n = static_cast<double>(length_);
   for (std::size_t k = 0; k < wave_numbers(); ++k) {

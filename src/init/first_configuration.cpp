@@ -119,6 +119,18 @@ FirstConfiguration take_as_images(const FirstOptions& options, const std::vector
   }
 }
 
+/// @param why  they are no fields with dates; "" where nothing looks like one.
+FirstConfiguration take_as_sequences(const FirstOptions& options, const std::vector<std::string>& paths,
+                                     const std::string& why) {
+  if (options.member.all || options.member.number)
+    throw ConfigError(
+        concat("--member counts only for forecasts with dates, and ", paths.front(), " holds sequences"));
+  FirstConfiguration first = first_sequences(options, paths);
+  if (!why.empty())
+    first.notices.push_back(why + "; so the files are taken as sequences of states by number");
+  return first;
+}
+
 }  // namespace
 
 FirstConfiguration first_configuration(const FirstOptions& options) {
@@ -127,17 +139,14 @@ FirstConfiguration first_configuration(const FirstOptions& options) {
     probe_files(paths, dimensions, External::kRefused);
   if (options.task && *options.task != Task::kForecast)
     return take_as_images(options, paths, *options.task, "");
-  if (is_of_the_well(paths.front())) {
-    if (options.member.all || options.member.number)
-      throw ConfigError(concat("--member counts only for forecasts with dates, and ", paths.front(),
-                               " holds trajectories"));
-    return first_sequences(options, paths);
-  }
+  if (is_of_the_well(paths.front())) return take_as_sequences(options, paths, "");
   OpenedFields opened;
   try {
     opened = catalogue_of(options, paths);
   } catch (const DataError& error) {
     const std::optional<std::string> format = image_format(paths.front());
+    if (format && holds_sequences(paths.front(), options.task.has_value()))
+      return take_as_sequences(options, paths, "");
     if (options.task || !format || std::ranges::any_of(paths, has_fields_in_time)) throw;
     // NetCDF's library does not open every HDF5 file; other formats are none of fields.
     return take_as_images(options, paths, Task::kDenoise, *format == "HDF5" ? error.what() : "");
@@ -152,6 +161,7 @@ FirstConfiguration first_configuration(const FirstOptions& options) {
   }
   refuse_near_fields(opened, paths);
   const std::string why = lack_of_field(paths.front());
+  if (holds_sequences(paths.front(), options.task.has_value())) return take_as_sequences(options, paths, why);
   if (options.task) {
     throw DataError(concat(paths.front(), ": no variable on latitude and longitude has more than one time",
                            why.empty() ? "" : "; ", why));

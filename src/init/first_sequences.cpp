@@ -1,9 +1,13 @@
 #include "init/first_sequences.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/text.h"
 #include "files/variable_file.h"
 #include "init/first_sections.h"
@@ -13,55 +17,290 @@ namespace jigsaw::inline init {
 namespace {
 
 constexpr const char *kScalars = "t0_fields/", *kVectors = "t1_fields/", *kTensors = "t2_fields/";
+constexpr int kMostSpace = 3;
 
-std::unique_ptr<VariableFile> open_trajectories(const std::string& path) {
+std::unique_ptr<VariableFile> open_sequences(const std::string& path) {
   return open_variables(path, Dimensions::kByNumber, External::kRefused);
 }
 
-/// What the fields of a file are, [trajectories, steps, space…].
-struct WellFields {
-  std::vector<std::string> names;  ///< scalars, then vectors
-  Shape shape;                     ///< of a scalar
-  double channels = 0;
+/// What the data sets of a file are.
+struct SequenceFields {
+  std::vector<std::string> dims;  ///< of those with channels, if there are any
+  std::vector<std::string> names, constants;
+  Shape shape;          ///< of one without channels
+  double channels = 0;  ///< of all fields in time
   bool vectors = false;
+  bool assumed = false;            ///< dims follow from their number
+  std::vector<std::string> edges;  ///< of each axis, where some go round: what lies beyond its ends
+  std::vector<std::string> left_out;
+
+  bool has_samples() const { return dims.front() == "sample"; }
+  int time() const { return has_samples() ? 1 : 0; }
+  Shape space() const {
+    Shape space;
+    for (int d = time() + 1; d < shape.rank(); ++d) space.append(shape[d]);
+    return space;
+  }
+  /// With the first data set's extents.
+  void set_dims(bool samples, int space) {
+    dims = {"time"};
+    if (samples) dims.insert(dims.begin(), "sample");
+    for (const char* axis : {"depth", "height", "width"})
+      if (space >= (axis[0] == 'd' ? 3 : axis[0] == 'h' ? 2 : 1)) dims.emplace_back(axis);
+  }
 };
 
-WellFields fields_of_the_well(const VariableFile& file, std::vector<std::string>& notices) {
-  WellFields fields;
+/// The extents of one without its last dimension.
+Shape without_last(const Shape& shape) {
+  Shape result;
+  for (int d = 0; d + 1 < shape.rank(); ++d) result.append(shape[d]);
+  return result;
+}
+
+/// Whether data sets of these extents are constant in time beside others, as data.static takes them.
+bool is_constant(const Shape& shape, const SequenceFields& beside) {
+  if (shape.rank() == 0 || beside.shape.rank() == 0) return false;
+  const Shape space = beside.space();
+  if (shape == space) return true;
+  if (!beside.has_samples()) return false;
+  Shape of_samples{beside.shape[0]};
+  for (const std::int64_t extent : space) of_samples.append(extent);
+  return shape == of_samples;
+}
+
+/// Adds one of the data sets in time, whose last dimension may be that of channels.
+void add_field(SequenceFields& fields, const FileVariable& variable, bool vector) {
+  fields.names.push_back(variable.name);
+  fields.vectors = fields.vectors || vector;
+  fields.channels += vector ? static_cast<double>(variable.shape.back()) : 1;
+  if (fields.shape.rank() == 0) fields.shape = vector ? without_last(variable.shape) : variable.shape;
+}
+
+void add_constant_or_leave_out(SequenceFields& fields, const FileVariable& variable, bool vector) {
+  const Shape shape = vector && variable.shape.rank() > 0 ? without_last(variable.shape) : variable.shape;
+  if (is_constant(shape, fields)) {
+    fields.constants.push_back(variable.name);
+  } else {
+    fields.left_out.push_back(concat(variable.name, ", which is ", variable.shape));
+  }
+}
+
+/// Of x, y and z, as the masks of the boundary conditions say; none where no axis goes round.
+std::vector<std::string> edges_of_the_well(const VariableFile& file, const Shape& space) {
+  std::vector<std::string> edges;
+  for (int d = 0; d < space.rank(); ++d) {
+    const FileVariable* const mask =
+        file.find(concat("boundary_conditions/", std::string(1, "xyz"[d]), "_periodic/mask"));
+    edges.emplace_back(mask != nullptr && mask->shape == Shape{space[d]} ? "circular" : "zeros");
+  }
+  if (std::ranges::find(edges, "circular") == edges.end()) edges.clear();
+  return edges;
+}
+
+SequenceFields fields_of_the_well(const VariableFile& file) {
+  SequenceFields fields;
   // Those that change in time and from trajectory to trajectory have most dims of their group.
   int rank = 0;
   for (const FileVariable& variable : file.variables()) {
     if (variable.name.starts_with(kScalars)) rank = std::max(rank, variable.shape.rank());
     if (variable.name.starts_with(kVectors)) rank = std::max(rank, variable.shape.rank() - 1);
   }
-  for (const char* group : {kScalars, kVectors, kTensors}) {
-    for (const FileVariable& variable : file.variables()) {
-      if (!variable.numeric() || !variable.name.starts_with(group)) continue;
+  fields.set_dims(true, rank - 2);
+  for (const bool in_time : {true, false}) {
+    for (const char* group : {kScalars, kVectors}) {
       const bool vector = group == kVectors;
-      if (group == kTensors || variable.shape.rank() != rank + (vector ? 1 : 0)) {
-        notices.push_back(concat("left out: ", variable.name,
-                                 group == kTensors ? ", a tensor" : ", which does not change in time"));
-        continue;
+      for (const FileVariable& variable : file.variables()) {
+        if (!variable.numeric() || !variable.name.starts_with(group)) continue;
+        if ((variable.shape.rank() == rank + (vector ? 1 : 0)) != in_time) continue;
+        if (in_time) {
+          add_field(fields, variable, vector);
+        } else {
+          add_constant_or_leave_out(fields, variable, vector);
+        }
       }
-      fields.names.push_back(variable.name);
-      fields.vectors = fields.vectors || vector;
-      fields.channels += vector ? static_cast<double>(variable.shape[rank]) : 1;
-      if (fields.shape.rank() == 0)
-        for (int d = 0; d < rank; ++d) fields.shape.append(variable.shape[d]);
     }
   }
-  if (rank < 4 || rank > 5 || fields.names.empty())
+  for (const FileVariable& variable : file.variables())
+    if (variable.numeric() && variable.name.starts_with(kTensors))
+      fields.left_out.push_back(variable.name + ", a tensor");
+  if (rank < 3 || rank > 2 + kMostSpace || fields.names.empty())
     throw DataError(concat(file.path(),
-                           " holds no fields of trajectories in time with two or three "
-                           "dimensions in space"));
+                           " holds no fields of trajectories in time with one to three dimensions in space"));
+  fields.edges = edges_of_the_well(file, fields.space());
   return fields;
+}
+
+/// What the name of a dimension says that it is.
+enum class NamedDim : std::uint8_t { kTime, kSample, kChannel, kPlace, kSpace };
+
+NamedDim named_dim(const std::string& dimension) {
+  static constexpr std::array<std::string_view, 6> kTimes = {"time", "t", "step", "steps", "frame", "frames"},
+                                                   kChannels = {"channel",    "channels", "component",
+                                                                "components", "c",        "comp"};
+  static constexpr std::array<std::string_view, 10> kSamples = {
+      "sample", "samples",     "trajectory", "trajectories", "traj",
+      "run",    "realization", "ensemble",   "batch",        "n"};
+  static constexpr std::array<std::string_view, 15> kPlaces = {
+      "lat", "lon",   "latitude", "longitude",      "rlat",        "rlon",      "nlat",      "nlon",
+      "lev", "level", "plev",     "pressure_level", "south_north", "west_east", "bottom_top"};
+  const std::string name = to_lower(without_groups(dimension));
+  const auto is_one_of = [&](const auto& names) { return std::ranges::find(names, name) != names.end(); };
+  return is_one_of(kTimes)      ? NamedDim::kTime
+         : is_one_of(kSamples)  ? NamedDim::kSample
+         : is_one_of(kChannels) ? NamedDim::kChannel
+         : is_one_of(kPlaces)   ? NamedDim::kPlace
+                                : NamedDim::kSpace;
+}
+
+/// What the names of a data set's dimensions say: whether it is of time, or time and samples, then space,
+/// and then channels.
+struct NamedLayout {
+  bool samples = false, vector = false;
+  int space = 0;
+};
+std::optional<NamedLayout> named_layout(const FileVariable& variable) {
+  NamedLayout layout;
+  const std::vector<std::string>& names = variable.dimensions;
+  if (!variable.numeric() || names.empty() || std::ssize(names) != variable.shape.rank()) return std::nullopt;
+  std::size_t at = 0;
+  const auto takes = [&](NamedDim dim) {
+    const bool is_it = at < names.size() && named_dim(names[at]) == dim;
+    at += is_it ? 1 : 0;
+    return is_it;
+  };
+  layout.samples = takes(NamedDim::kSample);
+  if (!takes(NamedDim::kTime)) return std::nullopt;
+  while (takes(NamedDim::kSpace)) ++layout.space;
+  layout.vector = takes(NamedDim::kChannel);
+  if (at < names.size() || layout.space < 1 || layout.space > kMostSpace) return std::nullopt;
+  return layout;
+}
+
+/// The file whose dimensions have names; null where they have none.
+std::unique_ptr<VariableFile> open_named(const std::string& path) {
+  try {
+    return open_variables(path, Dimensions::kByName, External::kRefused);
+  } catch (const DataError&) {  // such as HDF5 that is no NetCDF
+    return nullptr;
+  }
+}
+
+/// By the names of dimensions; of the layout that the largest data set in time has.
+std::optional<SequenceFields> named_fields(const std::string& path) {
+  const std::unique_ptr<VariableFile> opened = open_named(path);
+  if (!opened) return std::nullopt;
+  const VariableFile& file = *opened;
+  const FileVariable* first = nullptr;
+  for (const FileVariable& variable : file.variables())
+    if (named_layout(variable) && (first == nullptr || variable.shape.count() > first->shape.count()))
+      first = &variable;
+  if (first == nullptr) return std::nullopt;
+  const NamedLayout layout = *named_layout(*first);
+  const Shape shape = layout.vector ? without_last(first->shape) : first->shape;
+  SequenceFields fields;
+  fields.set_dims(layout.samples, layout.space);
+  const auto in_time = [&](const FileVariable& variable) {
+    const std::optional<NamedLayout> its = named_layout(variable);
+    return its && its->samples == layout.samples &&
+           (its->vector ? without_last(variable.shape) : variable.shape) == shape;
+  };
+  for (const FileVariable& variable : file.variables())
+    if (in_time(variable)) add_field(fields, variable, named_layout(variable)->vector);
+  for (const FileVariable& variable : file.variables()) {
+    // Coordinates are of one dimension, but for fields along a line.
+    const bool is_coordinate =
+        variable.shape.rank() < 2 &&
+        std::ranges::find(variable.dimensions, variable.name) != variable.dimensions.end();
+    if (!variable.numeric() || in_time(variable) || is_coordinate || variable.shape.rank() == 0) continue;
+    add_constant_or_leave_out(fields, variable, false);
+  }
+  return fields;
+}
+
+/// By the number of dimensions of the largest data set, or of another one that lacks its last dimension,
+/// which is that of channels then.
+/// @param alone  the file is the only one, whose first dimension is more likely that of samples.
+std::optional<SequenceFields> numbered_fields(const std::string& path, bool alone) {
+  constexpr int kMost = 2 + kMostSpace;  // samples, time and space
+  const auto file = open_sequences(path);
+  const FileVariable* first = nullptr;
+  for (const FileVariable& variable : file->variables())
+    if (variable.numeric() && variable.shape.rank() >= 2 &&
+        (first == nullptr || variable.shape.count() > first->shape.count()))
+      first = &variable;
+  if (first == nullptr || !first->dimensions.empty() || first->shape.rank() > kMost + 1) return std::nullopt;
+  const Shape fewer = without_last(first->shape);
+  const bool has_vectors =
+      fewer.rank() >= 2 &&
+      (fewer.rank() == kMost || std::ranges::any_of(file->variables(), [&](const auto& other) {
+         return other.numeric() && other.shape == fewer;
+       }));
+  const Shape shape = has_vectors ? fewer : first->shape;
+  const bool samples = shape.rank() == kMost || (shape.rank() == kMost - 1 && alone);
+  SequenceFields fields;
+  fields.assumed = true;
+  fields.set_dims(samples, shape.rank() - (samples ? 2 : 1));
+  const auto is_vector = [&](const FileVariable& variable) {
+    return variable.shape.rank() == shape.rank() + 1 && without_last(variable.shape) == shape;
+  };
+  const auto in_time = [&](const FileVariable& variable) {
+    return variable.numeric() && (variable.shape == shape || is_vector(variable));
+  };
+  for (const FileVariable& variable : file->variables())
+    if (in_time(variable)) add_field(fields, variable, is_vector(variable));
+  for (const FileVariable& variable : file->variables())
+    if (variable.numeric() && !in_time(variable)) add_constant_or_leave_out(fields, variable, false);
+  return fields;
+}
+
+SequenceFields fields_of(const std::string& path, bool alone) {
+  if (is_of_the_well(path)) return fields_of_the_well(*open_sequences(path));
+  if (std::optional<SequenceFields> named = named_fields(path)) return *std::move(named);
+  if (std::optional<SequenceFields> numbered = numbered_fields(path, alone)) return *std::move(numbered);
+  throw DataError(concat(path, " holds no states in time with one to three dimensions in space"));
+}
+
+/// What is trained on, and what is validated on.
+struct SequenceParts {
+  std::string train, valid, comment;
+};
+
+SequenceParts parts_of(const SequenceFields& fields, const std::vector<std::string>& paths) {
+  std::vector<std::int64_t> until;  // sequences of each file and those before
+  std::int64_t steps = 0;           // of the shortest
+  for (const std::string& path : paths) {
+    const auto file = open_sequences(path);
+    const FileVariable* const first = file->find(fields.names.front());
+    if (first == nullptr || first->shape.rank() <= fields.time())
+      throw DataError(concat(path, " holds no ", fields.names.front(), " as ", paths.front(), " has it"));
+    until.push_back((until.empty() ? 0 : until.back()) + (fields.has_samples() ? first->shape[0] : 1));
+    const std::int64_t its = first->shape[fields.time()];
+    steps = steps == 0 ? its : std::min(steps, its);
+  }
+  const auto range = [](const char* dim, std::int64_t from, std::int64_t to) {
+    return concat("{\"", dim, "\": [", from, ", ", to, "]}");
+  };
+  constexpr std::int64_t kLeastStates = 5;  // two windows of three, of which one is validated on
+  const std::int64_t all = until.back();
+  if (all > 1) {
+    const std::size_t files = std::max<std::size_t>(1, paths.size() * 4 / 5);
+    const std::int64_t train = paths.size() > 1 ? until[files - 1] : std::max<std::int64_t>(1, all * 4 / 5);
+    return {range("sample", 0, train - 1), range("sample", train, all - 1),
+            concat("sequences by number through all files", paths.size() > 1 ? "; whole files" : "")};
+  }
+  if (steps < kLeastStates)
+    throw DataError(concat(paths.front(), " holds one sequence of ", counted(steps, "state"),
+                           " only: too few to train and to validate on"));
+  const std::int64_t train = std::min(steps * 4 / 5, steps - 2);
+  return {range("time", 0, train - 1), range("time", train, steps - 1),
+          "states of the one sequence, by number"};
 }
 
 }  // namespace
 
 bool is_of_the_well(const std::string& path) {
   try {
-    const auto file = open_trajectories(path);
+    const auto file = open_sequences(path);
     return std::ranges::any_of(file->variables(), [](const FileVariable& variable) {
       return variable.name.starts_with(kScalars) || variable.name.starts_with(kVectors);
     });
@@ -70,51 +309,49 @@ bool is_of_the_well(const std::string& path) {
   }
 }
 
-FirstConfiguration first_sequences(const FirstOptions& options, const std::vector<std::string>& paths) {
-  std::vector<std::string> notices;
-  const WellFields fields = fields_of_the_well(*open_trajectories(paths.front()), notices);
-  std::vector<std::int64_t> until;  // trajectories of each file and those before
-  for (const std::string& path : paths) {
-    const auto file = open_trajectories(path);
-    const FileVariable* const first = file->find(fields.names.front());
-    if (first == nullptr || first->shape.rank() == 0)
-      throw DataError(concat(path, " holds no ", fields.names.front(), ", which ", paths.front(), " has"));
-    until.push_back((until.empty() ? 0 : until.back()) + first->shape[0]);
+bool holds_sequences(const std::string& path, bool by_number) {
+  try {
+    return named_fields(path) || (by_number && numbered_fields(path, true));
+  } catch (const DataError&) {  // whoever reads it says so
+    return false;
   }
-  const std::int64_t all = until.back();
-  if (all < 2)
-    throw DataError(concat(paths.front(), " holds one trajectory only: nothing is left to validate on"));
-  const std::size_t files = std::max<std::size_t>(1, paths.size() * 4 / 5);
-  const std::int64_t train = paths.size() > 1 ? until[files - 1] : std::max<std::int64_t>(1, all * 4 / 5);
+}
 
-  const bool volumes = fields.shape.rank() == 5;
-  std::vector<std::string> dims = {"sample", "time", "height", "width"}, variables;
-  if (volumes) dims.insert(dims.begin() + 2, "depth");
-  if (fields.vectors) dims.emplace_back("channel");
-  Shape space;
-  for (int d = 2; d < fields.shape.rank(); ++d) space.append(fields.shape[d]);
-  for (const std::string& name : fields.names)
-    variables.push_back(concat("{\"name\": ", quoted(name.substr(name.find('/') + 1)),
-                               ", \"data_set\": ", quoted(name), "}"));
+FirstConfiguration first_sequences(const FirstOptions& options, const std::vector<std::string>& paths) {
+  SequenceFields fields = fields_of(paths.front(), paths.size() == 1);
+  const SequenceParts parts = parts_of(fields, paths);
+  if (fields.vectors) fields.dims.emplace_back("channel");
+  std::vector<std::string> notices;
+  for (const std::string& name : fields.left_out) notices.push_back("left out: " + name);
+  const auto list = [](const std::vector<std::string>& names) {
+    std::vector<std::string> variables;
+    for (const std::string& name : names) {
+      const std::string own = without_groups(name);
+      variables.push_back(own == name
+                              ? quoted(name)
+                              : concat("{\"name\": ", quoted(own), ", \"data_set\": ", quoted(name), "}"));
+    }
+    return concat("[", join(variables, ", "), "]");
+  };
   Section data;
   data.add("task", quoted("forecast"));
   data.add("files", quoted_list(names_of(options, options.files, paths)));
-  data.add("dims", quoted_list(dims), concat(fields.names.front(), " is ", fields.shape));
-  data.add("variables", concat("[", join(variables, ", "), "]"),
-           "components of vectors that do not vary are refused: name the others as levels");
+  data.add("dims", quoted_list(fields.dims),
+           concat(fields.names.front(), " is ", fields.shape,
+                  fields.assumed ? "; which dim is what is assumed from their number" : ""));
+  data.add("variables", list(fields.names));
+  if (!fields.constants.empty())
+    data.add("static", list(fields.constants), "inputs that are alike at all states of a sequence");
   data.add("input_steps", "[-1, 0]", "the states that a forecast begins with, in steps");
   data.add("lead_steps", "1", "from a state to the next that is predicted");
   data.add("predict", quoted("increment"));
-  const auto range = [](std::int64_t from, std::int64_t to) {
-    return concat("{\"sample\": [", from, ", ", to, "]}");
-  };
-  data.add("train", range(0, train - 1),
-           concat("trajectories by number through all files", paths.size() > 1 ? "; whole files" : ""));
-  data.add("valid", range(train, all - 1));
-  const std::string title =
-      concat("Forecasts of ", all, " trajectories of ", counted(std::ssize(paths), "file"), ".");
-  return {whole_text(options, title, data, space, {}, 2 * fields.channels, R"({"type": "mse"})"),
-          std::move(notices)};
+  data.add("train", parts.train, parts.comment);
+  data.add("valid", parts.valid);
+  const std::string title = concat("Forecasts of the states in ", counted(std::ssize(paths), "file"), ".");
+  const double channels = 2 * fields.channels + static_cast<double>(fields.constants.size());
+  return {
+      whole_text(options, title, data, fields.space(), {fields.edges, ""}, channels, R"({"type": "mse"})"),
+      std::move(notices)};
 }
 
 }  // namespace jigsaw::inline init

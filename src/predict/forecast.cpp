@@ -85,7 +85,7 @@ class ForecastRun {
   }
   Batch read(std::int64_t batch, int lead);
   RolloutState state_before(std::int64_t batch);
-  bool should_stop();
+  bool should_stop() { return stop_is_asked(options_.stop, run_.world()); }
   void know_start(std::int64_t number, const Batch& batch);
   int run_batch(Rollouts& rollouts, std::int64_t number, ProgressBar& bar);
   Array states_of(int step, std::int64_t first, const ShardedTensor& prediction, const Batch& batch,
@@ -150,7 +150,7 @@ void ForecastRun::open(const TrainedModel& model) {
     throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
                              " starts; name one by --start"));
   }
-  channels_ = channels_of(data_.channels().targets, options_);
+  channels_ = channels_of(data_.channels().targets, options_.variables, options_.levels);
   leads_ = leads_of(data_, options_, starts_, fields(), first);
   means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
   data_.files().watch_prescribed();
@@ -297,12 +297,6 @@ RolloutState ForecastRun::state_before(std::int64_t batch) {
 }
 
 /// Whether any rank was asked to. Collective.
-bool ForecastRun::should_stop() {
-  if (options_.stop == nullptr) return false;
-  const double asked = options_.stop->load() != 0 ? 1 : 0;
-  return run_.world().all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
-}
-
 /// Keeps by what the states at the start are known again; forecasts that go on must have begun with these.
 void ForecastRun::know_start(std::int64_t number, const Batch& batch) {
   if (!states_ && options_.restart_from == nullptr) return;

@@ -118,16 +118,19 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options,
   return starts;
 }
 
+void require_leads(const WrittenLeads& leads) {
+  if (leads.count() >= 1) return;
+  throw ConfigError(concat(
+      "command line: ", leads.means ? "--mean " : "--every ", leads.every, " and --steps ",
+      leads.last - leads.first, leads.first > 0 ? concat(" behind ", counted(leads.first, "step")) : "",
+      " leave nothing that could be written; a lead of the file ends with step ", leads.step_of(0)));
+}
+
 WrittenLeads leads_of(Dataset& data, const ForecastOptions& options, const std::vector<Time>& starts,
                       const std::vector<Field>& fields, int first) {
   WrittenLeads leads{first, first + options.steps, options.every, options.means};
   if (options.mean_unit) add_periods(data, starts, fields, *options.mean_unit, leads);
-  if (leads.count() < 1) {
-    throw ConfigError(
-        concat("command line: ", options.means ? "--mean " : "--every ", options.every, " and --steps ",
-               options.steps, first > 0 ? concat(" behind ", counted(first, "step")) : "",
-               " leave nothing that could be written; a lead of the file ends with step ", leads.step_of(0)));
-  }
+  require_leads(leads);
   if (leads.means) leads.last = leads.step_of(leads.count() - 1);
   return leads;
 }
@@ -155,23 +158,24 @@ std::vector<std::string> left_out_remarks(const WrittenLeads& leads, int steps) 
   return remarks;
 }
 
-std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options) {
+std::vector<int> channels_of(const std::vector<Channel>& targets, const std::vector<std::string>& variables,
+                             const std::vector<double>& levels) {
   const auto asked = [](const auto& list, const auto& item) {
     return list.empty() || std::find(list.begin(), list.end(), item) != list.end();
   };
-  std::vector<std::string> variables;
-  std::vector<double> levels;
+  std::vector<std::string> known;
+  std::vector<double> known_levels;
   std::vector<int> numbers;
   for (std::size_t c = 0; c < targets.size(); ++c) {
     const Field& field = targets[c].field;
-    variables.push_back(field.variable);
-    if (field.level) levels.push_back(*field.level);
-    if (!asked(options.variables, field.variable)) continue;
-    if (field.level && !asked(options.levels, *field.level)) continue;
+    known.push_back(field.variable);
+    if (field.level) known_levels.push_back(*field.level);
+    if (!asked(variables, field.variable)) continue;
+    if (field.level && !asked(levels, *field.level)) continue;
     numbers.push_back(static_cast<int>(c));
   }
-  for (const std::string& name : options.variables) {
-    if (asked(variables, name)) continue;
+  for (const std::string& name : variables) {
+    if (asked(known, name)) continue;
     for (const Channel& target : targets) {
       const Field& field = target.field;
       if (!field.level || field.name() != name) continue;
@@ -180,10 +184,10 @@ std::vector<int> channels_of(const std::vector<Channel>& targets, const Forecast
                                format_level(*field.level)));
     }
     throw ConfigError(concat("command line: --variables names ", name, ", which the model does not predict",
-                             did_you_mean(name, variables)));
+                             did_you_mean(name, known)));
   }
-  for (const double level : options.levels) {
-    if (!levels.empty() && asked(levels, level)) continue;
+  for (const double level : levels) {
+    if (!known_levels.empty() && asked(known_levels, level)) continue;
     throw ConfigError(concat("command line: --levels names ", level, ", which the model does not predict"));
   }
   if (numbers.empty())

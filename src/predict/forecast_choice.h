@@ -19,10 +19,14 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options,
 /// the calendar that are of other steps from one start than from another.
 WrittenLeads leads_of(Dataset& data, const ForecastOptions& options, const std::vector<Time>& starts,
                       const std::vector<Field>& fields, int first);
+/// @throws ConfigError  where no lead would be written.
+void require_leads(const WrittenLeads& leads);
 /// Which steps are in no mean, of so many that were asked for.
 std::vector<std::string> left_out_remarks(const WrittenLeads& leads, int steps);
 
 /// Numbers of the target channels that are asked for, ascending. @throws ConfigError
-std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options);
+/// @param variables, levels  empty: all.
+std::vector<int> channels_of(const std::vector<Channel>& targets, const std::vector<std::string>& variables,
+                             const std::vector<double>& levels);
 
 }  // namespace jigsaw::inline predict

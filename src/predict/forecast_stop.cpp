@@ -1,5 +1,7 @@
 #include "predict/forecast_stop.h"
 
+#include <array>
+
 #include "base/file_kind.h"
 #include "base/text.h"
 
@@ -27,6 +29,12 @@ std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads
 }
 
 }  // namespace
+
+bool stop_is_asked(const std::atomic<int>* stop, Communicator& world) {
+  if (stop == nullptr) return false;
+  const double asked = stop->load() != 0 ? 1 : 0;
+  return world.all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
+}
 
 std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
                          const std::vector<std::string>& starts) {

@@ -1,11 +1,16 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "predict/written_leads.h"
 
 namespace jigsaw::inline predict {
+
+/// Whether any rank was asked to stop. Collective. @param stop  not 0 where this one was; or null
+bool stop_is_asked(const std::atomic<int>* stop, Communicator& world);
 
 /// How far forecasts came, batch by batch in the order of their starts.
 struct ForecastsMade {

@@ -138,11 +138,8 @@ std::string ImageWriter::create_outputs(const std::vector<InputFile>& inputs) {
   const std::vector<std::string> paths = output_paths(inputs, options_.output);
   if (paths.size() > 1) remove_left(fs::path(paths.front()).parent_path().string());
   for (const std::string& path : paths) {
-    std::error_code ignored;
     // What is an input itself is refused below.
-    const auto same = [&](const std::string& read) { return fs::equivalent(path, read, ignored); };
-    const bool skip = options_.skip_existing && fs::is_regular_file(path, ignored) &&
-                      std::ranges::none_of(data_.paths(), same);
+    const bool skip = options_.skip_existing && is_written(path, data_.paths());
     skipped += skip ? '1' : '0';
     outputs_.push_back(skip ? nullptr
                             : std::make_unique<OutputFile>(path, options_.overwrite, "--output",

@@ -122,4 +122,10 @@ void commit_together(std::vector<OutputFile*> files) {
   }
 }
 
+bool is_written(const std::string& path, const std::vector<std::string>& inputs) {
+  std::error_code ignored;
+  const auto same = [&](const std::string& input) { return fs::equivalent(path, input, ignored); };
+  return fs::is_regular_file(path, ignored) && std::ranges::none_of(inputs, same);
+}
+
 }  // namespace jigsaw::inline predict

@@ -47,4 +47,7 @@ class OutputFile {
 /// stays.
 void commit_together(std::vector<OutputFile*> files);
 
+/// Whether an output is there, which --skip-existing leaves alone, and is none of the inputs.
+bool is_written(const std::string& path, const std::vector<std::string>& inputs);
+
 }  // namespace jigsaw::inline predict

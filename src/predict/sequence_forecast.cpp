@@ -14,12 +14,15 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 #include "files/image_output.h"
 #include "images/dim_positions.h"
 #include "images/sequence_data.h"
 #include "images/sequence_reader.h"
 #include "kernels/forecast_scores.h"
 #include "kernels/pointwise.h"
+#include "predict/forecast_choice.h"
+#include "predict/forecast_stop.h"
 #include "predict/output_file.h"
 #include "predict/packed_piece.h"
 #include "task/physical_states.h"
@@ -61,12 +64,23 @@ class SequenceForecastRun {
         options_(options),
         reader_(data_),
         physical_(data_.channels(), data_.statistics(), data_.options().predict),
-        inputs_(sequences_by_file(data_.files())) {
-    for (std::size_t c = 0; c < data_.channels().targets.size(); ++c) all_.push_back(static_cast<int>(c));
-    together(run_.world(), [&] { check(); });
+        inputs_(sequences_by_file(data_.files())),
+        leads_{0, options.steps, options.every} {
+    together(run_.world(), [&] {
+      chosen_ = channels_of(data_.channels().targets, options.variables, options.levels);
+      require_leads(leads_);
+      check();
+    });
+    if (!options.skip_existing) return;
+    const std::string there = from_first(run_.world(), [&] { return written_before(); });
+    const auto is_there = [&, i = std::size_t{0}](const SequencesOfFile&) mutable {
+      return there[i++] == '1';
+    };
+    skipped_ = static_cast<std::int64_t>(std::erase_if(inputs_, is_there));
   }
 
-  void run(Log& log);
+  /// @return  whether it was stopped.
+  bool run(Log& log);
 
  private:
   void check() const;
@@ -74,8 +88,10 @@ class SequenceForecastRun {
   std::int64_t before() const { return -std::ranges::min(data_.options().input_steps); }
   std::int64_t start() const { return options_.start.value_or(before()); }
   std::string output_of(const std::string& input) const;
+  std::string written_before() const;
   void create(const SequencesOfFile& input);
-  void run_file(const SequencesOfFile& input, const std::function<void(double)>& done);
+  bool run_file(const SequencesOfFile& input, const std::function<void(double)>& done);
+  void finish(bool whole);
   void put(std::int64_t first, int lead, const ShardedTensor& prediction, const Batch& batch);
   void write(const PackedPiece<float>& piece, std::int64_t first, int lead);
 
@@ -87,10 +103,12 @@ class SequenceForecastRun {
   SequenceReader reader_;
   PhysicalStates physical_;
   std::vector<SequencesOfFile> inputs_;
-  std::vector<int> all_;  // channels
+  WrittenLeads leads_;
+  std::vector<int> chosen_;  // channels
+  std::int64_t skipped_ = 0;
   double not_finite_ = 0;
   // On the rank that writes.
-  std::vector<WrittenChannel> channels_;
+  std::vector<WrittenChannel> channels_;  // of those that are chosen
   std::unique_ptr<OutputFile> output_;
   std::unique_ptr<ImageOutput> file_;
 };
@@ -129,6 +147,14 @@ std::string SequenceForecastRun::output_of(const std::string& input) const {
       .string();
 }
 
+/// On the rank that writes. @return  '1' for each input whose output is there, else '0'.
+std::string SequenceForecastRun::written_before() const {
+  std::string there;
+  for (const SequencesOfFile& input : inputs_)
+    there += is_written(output_of(input.path), data_.paths()) ? '1' : '0';
+  return there;
+}
+
 void SequenceForecastRun::create(const SequencesOfFile& input) {
   const std::string path = output_of(input.path);
   std::error_code error;
@@ -138,32 +164,35 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
   const std::vector<ImageDim> space = data_.options().space();
   std::vector<OutputImage> images;
   channels_.clear();
-  for (const Channel& target : data_.channels().targets) {
-    const Field& field = target.field;
+  for (const int number : chosen_) {
+    const Field& field = data_.channels().targets[static_cast<std::size_t>(number)].field;
     std::string variable = field.variable;
     std::replace(variable.begin(), variable.end(), '*', '_');
     if (images.empty() || images.back().name != variable) {
       OutputImage image{variable, OutputImage::Type::kFloat, {"sample", "time"}, {}, {}, {}};
-      image.shape = {std::ssize(input.series), std::int64_t{options_.steps}};
+      image.shape = {std::ssize(input.series), std::int64_t{leads_.count()}};
       for (std::size_t d = 0; d < space.size(); ++d) {
         image.dimensions.emplace_back(name(space[d]));
         image.shape.append(data_.grid().shape()[static_cast<int>(d)]);
       }
       if (field.level) {
         image.dimensions.emplace_back("channel");
-        image.shape.append(std::ranges::count(data_.channels().targets, field.variable,
-                                              [](const Channel& each) { return each.field.variable; }));
+        image.shape.append(0);
       }
       if (const std::string& units = data_.files().units(field); !units.empty()) image.texts["units"] = units;
       images.push_back(image);
     }
+    OutputImage& image = images.back();
     std::optional<std::int64_t> channel;
-    if (field.level) channel = std::ranges::count(channels_, images.size() - 1, &WrittenChannel::data_set);
+    if (field.level) {
+      channel = image.shape[image.shape.rank() - 1]++;
+      image.numbers["channels"].push_back(*field.level);
+    }
     channels_.push_back({images.size() - 1, channel});
   }
-  OutputCoordinate time{"time", {"time"}, {std::int64_t{options_.steps}}, {}, {}};
-  for (int lead = 1; lead <= options_.steps; ++lead)
-    time.values.push_back(static_cast<double>(lead * data_.options().lead_steps));
+  OutputCoordinate time{"time", {"time"}, {std::int64_t{leads_.count()}}, {}, {}};
+  for (int lead = 0; lead < leads_.count(); ++lead)
+    time.values.push_back(static_cast<double>(leads_.step_of(lead) * data_.options().lead_steps));
   time.texts["long_name"] =
       concat("steps from state ", start(), " of each sequence, which the forecasts start from");
   std::map<std::string, std::string> attributes = options_.attributes;
@@ -174,7 +203,8 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
   file_ = create_image_output(format, output_->temporary(), images, attributes, nullptr, {time});
 }
 
-void SequenceForecastRun::run_file(const SequencesOfFile& input, const std::function<void(double)>& done) {
+/// @return  whether it is whole, and was not stopped.
+bool SequenceForecastRun::run_file(const SequencesOfFile& input, const std::function<void(double)>& done) {
   const std::int64_t each = placed_.samples(), count = std::ssize(input.series);
   const std::int64_t batches = (count + each - 1) / each;
   const auto samples_of = [&](std::int64_t batch) { return std::min(each, count - batch * each); };
@@ -192,28 +222,46 @@ void SequenceForecastRun::run_file(const SequencesOfFile& input, const std::func
     return reader_.read(request, rank_.context.host());
   };
   Rollouts rollouts(run_, load, batches, options_.steps, Clamped::kFarBeyond);
-  for (std::int64_t batch = 0; batch < batches; ++batch) {
-    rollouts.run_next(samples_of(batch), [&](int lead, const ShardedTensor& prediction, const Batch& read) {
-      put(batch * each, lead, prediction, read);
-      done(static_cast<double>(batch * options_.steps + lead + 1) /
-           static_cast<double>(batches * options_.steps));
-    });
+  const std::int64_t all = batches * options_.steps;
+  bool stopped = false;
+  for (std::int64_t batch = 0; batch < batches && !stopped; ++batch) {
+    const auto use = [&](int lead, const ShardedTensor& prediction, const Batch& read, const RolloutState&) {
+      if (leads_.has(lead + 1)) put(batch * each, *leads_.lead_of(lead + 1), prediction, read);
+      const std::int64_t made = batch * options_.steps + lead + 1;
+      done(static_cast<double>(made) / static_cast<double>(all));
+      stopped = made < all && stop_is_asked(options_.stop, run_.world());
+      return !stopped;
+    };
+    rollouts.run_next(samples_of(batch), {}, use);
   }
+  return !stopped;
 }
 
+/// Gives the file its name, or takes it away. Collective.
+void SequenceForecastRun::finish(bool whole) {
+  together(run_.world(), [&] {
+    if (!file_) return;
+    if (whole) file_->finish();
+    file_.reset();
+    if (whole) output_->commit();
+    output_.reset();
+  });
+}
+
+/// @param lead  of the file.
 void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor& prediction,
                               const Batch& batch) {
   Context& context = rank_.context;
-  auto own = piece_of<float>(rank_, prediction.layout, all_, run_.world().rank());
+  auto own = piece_of<float>(rank_, prediction.layout, chosen_, run_.world().rank());
   if (own.count() > 0) {
     Array states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
     for (const double count : download_values(context, hide_missing(context, batch.origin, states)))
       not_finite_ += count;
     const Array single = cast(context, states, DType::kFloat32, Purpose::kWorkspace);
-    pack<float>(HostView<const float>(download(context, single)), all_, own);
+    pack<float>(HostView<const float>(download(context, single)), chosen_, own);
   }
   for (int from = 0; from < run_.world().size(); ++from) {
-    const auto piece = from > 0 ? bring(rank_, run_.world(), prediction.layout, all_, own, from) : own;
+    const auto piece = from > 0 ? bring(rank_, run_.world(), prediction.layout, chosen_, own, from) : own;
     together(run_.world(), [&] {
       if (file_ && piece.count() > 0) write(piece, first, lead);
     });
@@ -241,40 +289,49 @@ void SequenceForecastRun::write(const PackedPiece<float>& piece, std::int64_t fi
   }
 }
 
-void SequenceForecastRun::run(Log& log) {
-  std::int64_t forecasts = 0;
+bool SequenceForecastRun::run(Log& log) {
+  const std::int64_t files = std::ssize(inputs_);
+  std::int64_t forecasts = 0, whole = 0;
+  bool stopped = false;
   {
     ProgressBar bar(log, "predict");
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const bool writes = run_.world().rank() == 0;
+    while (whole < files && !stopped) {
+      const SequencesOfFile& input = inputs_[static_cast<std::size_t>(whole)];
       together(run_.world(), [&] {
-        if (writes) create(inputs_[i]);
+        if (run_.world().rank() == 0) create(input);
       });
-      run_file(inputs_[i], [&](double part) {
-        bar.update((static_cast<double>(i) + part) / static_cast<double>(inputs_.size()));
+      stopped = !run_file(input, [&](double part) {
+        bar.update((static_cast<double>(whole) + part) / static_cast<double>(files));
       });
-      together(run_.world(), [&] {
-        if (!writes) return;
-        file_->finish();
-        file_.reset();
-        output_->commit();
-      });
-      forecasts += std::ssize(inputs_[i].series);
+      finish(!stopped);
+      if (stopped) break;
+      forecasts += std::ssize(input.series);
+      ++whole;
+      stopped = whole < files && stop_is_asked(options_.stop, run_.world());
     }
   }
   const double not_finite = run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0];
   if (not_finite > 0)
     log.warn(concat("forecasts hold ", not_finite, " values that are not finite, in ", options_.output));
-  log.info(concat("wrote ", counted(forecasts, "forecast"), " of ", counted(options_.steps, "step"), " to ",
-                  options_.output));
+  if (skipped_ > 0) log.info(concat("left alone ", counted(skipped_, "input"), " whose outputs are there"));
+  if (forecasts > 0)
+    log.info(concat("wrote ", counted(forecasts, "forecast"), " of ", counted(options_.steps, "step"), " to ",
+                    options_.output));
+  if (stopped) {
+    const std::int64_t there = whole + skipped_;
+    log.info(there == 0 ? std::string("stopped early: no file was whole by then, and none was written")
+                        : concat("stopped early: ", there, " of ", files + skipped_,
+                                 " files are there and whole; --skip-existing makes the others"));
+  }
+  return stopped;
 }
 
 }  // namespace
 
-void write_sequence_forecasts(TrainedModel& model, const SequenceForecastOptions& options, Log& log) {
+bool write_sequence_forecasts(TrainedModel& model, const SequenceForecastOptions& options, Log& log) {
   SequenceForecastOptions with_source = options;
   with_source.attributes["source"] = concat("jigsaw-train, ", model.description());
-  SequenceForecastRun(model, with_source).run(log);
+  return SequenceForecastRun(model, with_source).run(log);
 }
 
 }  // namespace jigsaw::inline predict

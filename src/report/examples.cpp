@@ -81,7 +81,8 @@ ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
   examples_.grid = plane_of(run.data().grid());
   examples_.classes = classes_;
   examples_.lead_time = of_images_ ? 0 : data.lead();
-  const bool volumes = run.data().grid().axes.size() == 3;
+  const std::size_t axes = run.data().grid().axes.size();
+  const bool volumes = axes == 3;
   if (volumes && !of_images_) examples_.slice = slice_in_tile_ = run.data().grid().shape()[0] / 2;
   if (volumes && of_images_) {
     // The middle of what is scored: a crop that is larger than the validation part reaches beyond it.
@@ -90,7 +91,7 @@ ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
     slice_in_tile_ = examples_.slice - tile.box.begin[0];
   }
   choose_channels();
-  if (of_images_ || volumes) return;
+  if (of_images_ || axes != 2) return;
   examples_.targets = channel_names(run.data().channels().targets);
   squares_.assign(examples_.targets.size() * examples_.grid.rows.size(), 0.0);
   counts_ = squares_;

@@ -1,6 +1,7 @@
 #include "train/described_objective.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -66,7 +67,8 @@ std::vector<Field> fields_named(const VariableOptions& variable) {
 bool names_channels(const DataOptions& options) {
   const auto named = [](const VariableOptions& variable) { return !variable.levels.empty(); };
   return std::ranges::find(options.dims, ImageDim::kChannel) == options.dims.end() ||
-         (std::ranges::all_of(options.variables, named) && std::ranges::all_of(options.targets, named));
+         (std::ranges::all_of(options.variables, named) && std::ranges::all_of(options.targets, named) &&
+          std::ranges::all_of(options.constants, named));
 }
 
 constexpr std::string_view kChannelsMissing =
@@ -126,20 +128,28 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
 }
 
 DataDescription describe_sequences(const DataOptions& options, const std::filesystem::path& folder) {
-  std::vector<Field> fields;
-  const auto add = [&](const std::vector<Field>& its) {
-    fields.insert(fields.end(), its.begin(), its.end());
+  const auto fields_of_all = [](const std::vector<VariableOptions>& variables, const auto& fields_of_one) {
+    std::vector<Field> fields;
+    for (const VariableOptions& variable : variables)
+      std::ranges::copy(fields_of_one(variable), std::back_inserter(fields));
+    return fields;
   };
-  if (!options.shape.empty()) {
-    for (const VariableOptions& variable : options.variables) add(fields_named(variable));
-    return {Shape(options.shape), sequence_channels(options, fields)};
+  const bool shaped = !options.shape.empty();
+  if (shaped && names_channels(options)) {
+    return {Shape(options.shape), sequence_channels(options, fields_of_all(options.variables, fields_named),
+                                                    fields_of_all(options.constants, fields_named))};
   }
-  const std::vector<std::string> paths = files_of(options.files, folder);
+  const std::vector<std::string> paths =
+      shaped ? files_of(options.files, folder, kChannelsMissing) : files_of(options.files, folder);
   probe_files(paths, Dimensions::kByNumber, options.external());
   ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()));
-  for (const VariableOptions& variable : options.variables)
-    add(files.select(variable, own_files(variable, folder)));
-  return {files.extents(0), sequence_channels(options, fields)};
+  const std::vector<Field> fields = fields_of_all(options.variables, [&](const VariableOptions& variable) {
+    return files.select(variable, own_files(variable, folder));
+  });
+  const std::vector<Field> constants = fields_of_all(options.constants, [&](const VariableOptions& variable) {
+    return files.select_constant(variable, own_files(variable, folder));
+  });
+  return {shaped ? Shape(options.shape) : files.extents(0), sequence_channels(options, fields, constants)};
 }
 
 /// One sample that nobody can read.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -28,8 +30,11 @@ class SequenceRuns : public ::testing::Test {
     const OutputImage one{
         "t0_fields/p", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x"}, p, {{"units", "Pa"}}, {}},
         two{"t1_fields/v", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x", "c"}, v, {}, {}};
-    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / "well.hdf5", {one, two}, {});
-    std::vector<float> ps, vs;
+    const Shape m{kSamples, kDepth, kHeight, kWidth};
+    const OutputImage mask{"t0_fields/m", OutputImage::Type::kFloat, {"s", "z", "y", "x"}, m, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / "well.hdf5", {one, two, mask}, {});
+    std::vector<float> ps, vs, ms;
+    for (std::int64_t i = 0; i < kSamples * kPoints; ++i) ms.push_back(static_cast<float>(i % 7));
     for (std::int64_t s = 0; s < kSamples; ++s)
       for (std::int64_t t = 0; t < kSteps; ++t)
         for (std::int64_t i = 0; i < kPoints; ++i) {
@@ -38,6 +43,7 @@ class SequenceRuns : public ::testing::Test {
         }
     file->write(0, Box::whole(p), ps);
     file->write(1, Box::whole(v), vs);
+    file->write(2, Box::whole(m), ms);
     file->finish();
     const Json config = {
         {"data",
@@ -46,6 +52,7 @@ class SequenceRuns : public ::testing::Test {
           {"dims", {"sample", "time", "depth", "height", "width", "channel"}},
           {"variables",
            {{{"name", "p"}, {"data_set", "t0_fields/p"}}, {{"name", "v"}, {"data_set", "t1_fields/v"}}}},
+          {"static", {{{"name", "m"}, {"data_set", "t0_fields/m"}}}},
           {"input_steps", {-1, 0}},
           {"train", {{"sample", {0, 1}}}},
           {"valid", {{"sample", {2, 2}}, {"time", {1, 3}}}}}},
@@ -107,8 +114,8 @@ TEST_F(SequenceRuns, PredictAndEvaluateTellTheSameOfAnyNumberOfRanks) {
   one.read<double>(*one.find("v"), Box::whole(shape), v);
   two.read<double>(*two.find("v"), Box::whole(shape), again);
   for (std::size_t i = 0; i < v.size(); ++i) ASSERT_NEAR(v[i], again[i], 1e-5);
-  const Outcome scored =
-      run(2, "evaluate " + config() + checkpoint + " --leads 2 --json " + (folder_ / "scores.json"));
+  const Outcome scored = run(2, "evaluate " + config() + checkpoint + " --leads 2 --json " +
+                                    (folder_ / "scores.json") + " --netcdf " + (folder_ / "scores.nc"));
   ASSERT_EQ(scored.exit_code, 0) << scored.err;
   const Json scores = Json::parse(std::ifstream(folder_ / "scores.json"));
   EXPECT_EQ(scores.at("forecasts"), 1);  // from state 1 of sequence 2
@@ -133,13 +140,146 @@ TEST_F(SequenceRuns, PredictAndEvaluateTellTheSameOfAnyNumberOfRanks) {
       EXPECT_NEAR(of.at("bias")[at].get<double>(), bias, 1e-5);
       EXPECT_NEAR(of.at("persistence_rmse")[at].get<double>(), std::sqrt(rest), 1e-9);
       EXPECT_NEAR(of.at("vrmse")[at].get<double>(), std::sqrt(squares / variance), 1e-5);
+      double bands = 0;
+      for (const Json& band : of.at("spectral_mse")[at]) bands += band.get<double>();
+      EXPECT_NEAR(bands, squares, 1e-5);
+      EXPECT_EQ(of.at("spectral_nmse")[at].size(), 3U);
     }
   }
+  // HDF5 underneath.
+  Hdf5File table(folder_ / "scores.nc");
+  for (const auto& [name, of] : scores.at("variables").items()) {
+    std::vector<double> rmse(2), bands(6);
+    table.read<double>(*table.find(name + "_rmse"), Box::whole({2}), rmse);
+    table.read<double>(*table.find(name + "_spectral_mse"), Box::whole({2, 3}), bands);
+    EXPECT_EQ(Json(rmse), of.at("rmse"));
+    EXPECT_EQ(Json(bands[4]), of.at("spectral_mse")[1][1]);
+  }
+  // One channel of one variable, each second lead.
+  const Outcome part = run(2, "predict " + config() + checkpoint +
+                                  " --steps 2 --start-step 1 --every 2 --variables v --levels 1 --output " +
+                                  (folder_ / "part.h5"));
+  ASSERT_EQ(part.exit_code, 0) << part.err;
+  Hdf5File some(folder_ / "part.h5");
+  EXPECT_EQ(some.find("p"), nullptr);
+  const Shape chosen{kSamples, 1, kDepth, kHeight, kWidth, 1};
+  ASSERT_EQ(some.find("v")->shape, chosen);
+  std::vector<double> second(static_cast<std::size_t>(chosen.count()));
+  some.read<double>(*some.find("v"), Box::whole(chosen), second);
+  for (std::int64_t sample = 0; sample < kSamples; ++sample)
+    for (std::int64_t i = 0; i < kPoints; ++i)
+      EXPECT_NEAR(second[static_cast<std::size_t>(sample * kPoints + i)],
+                  v[static_cast<std::size_t>(((sample * 2 + 1) * kPoints + i) * 2 + 1)], 1e-5);
   const Outcome refused =
       run(1, "predict " + config() + checkpoint + " --start-step 0 --output " + (folder_ / "x.nc"));
   EXPECT_EQ(refused.exit_code, 2);
   ASSERT_EQ(refused.errors().size(), 1U);
   EXPECT_NE(refused.errors()[0].find("--start-step 0 is no state to start from"), std::string::npos);
+  for (const auto& [options, why] :
+       {std::pair{"--steps 2 --every 3", "--every 3 and --steps 2 leave nothing"},
+        {"--variables q", "--variables names q, which the model does not predict"}}) {
+    const Outcome none =
+        run(1, "predict " + config() + checkpoint + " --output " + (folder_ / "x.nc") + " " + options);
+    EXPECT_EQ(none.exit_code, 2);
+    ASSERT_EQ(none.errors().size(), 1U);
+    EXPECT_NE(none.errors()[0].find(why), std::string::npos) << none.errors()[0];
+  }
+}
+
+/// Files that are whole stay, the one in work is not there, and the rest is made as if nothing had happened.
+TEST_F(SequenceRuns, PredictStopsAfterASignalAndMakesTheRestLater) {
+  const std::string checkpoint = " --checkpoint " + train("run", 1, "\"auto\"");
+  std::string inputs;
+  constexpr int kFiles = 4;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string path = folder_ / ("in_" + std::to_string(i) + ".hdf5");
+    std::filesystem::copy_file(folder_ / "well.hdf5", path);
+    inputs += " " + path;
+  }
+  const std::string command =
+      "predict " + config() + checkpoint + " --steps 150 --every 150 --input" + inputs + " --output ";
+  const auto output = [&](const std::string& where, int i) {
+    return folder_ / (where + "/in_" + std::to_string(i) + ".nc");
+  };
+  for (const int ranks : {1, 2}) {
+    std::filesystem::remove_all(folder_ / "out");
+    Running running(ranks, command + (folder_ / "out"));
+    ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output("out", 0)); }));
+    ASSERT_EQ(running.ranks().size(), static_cast<std::size_t>(ranks));
+    running.signal(ranks == 1 ? SIGTERM : SIGUSR1);
+    const Outcome stopped = running.collect();
+    ASSERT_EQ(stopped.exit_code, 75) << stopped.out << stopped.err;
+    int there = 0;
+    for (int i = 0; i < kFiles; ++i) there += std::filesystem::exists(output("out", i)) ? 1 : 0;
+    ASSERT_LT(there, kFiles);
+    EXPECT_NE(stopped.out.find("stopped early: " + std::to_string(there) + " of 4 files are there and whole"),
+              std::string::npos)
+        << stopped.out;
+    const std::filesystem::directory_iterator all(folder_ / "out");
+    EXPECT_EQ(std::distance(begin(all), end(all)), there);  // nothing that is half written
+    const Outcome rest = run(ranks, command + (folder_ / "out") + " --skip-existing");
+    ASSERT_EQ(rest.exit_code, 0) << rest.err;
+    EXPECT_NE(rest.out.find("left alone " + std::to_string(there) + " input"), std::string::npos) << rest.out;
+  }
+  const auto read_p = [&](int i) {
+    Hdf5File file(output("out", i));
+    std::vector<double> p(static_cast<std::size_t>(kSamples * kPoints));
+    file.read<double>(*file.find("p"), Box::whole(file.find("p")->shape), p);
+    return p;
+  };
+  const std::vector<double> first = read_p(0);
+  for (int i = 1; i < kFiles; ++i) EXPECT_EQ(read_p(i), first);
+}
+
+/// Fields along a line: a convolution and attention on any mesh, and what follows of it.
+TEST_F(SequenceRuns, AreLearntAlongALine) {
+  constexpr std::int64_t kLength = 20;
+  const Shape shape{kSteps, kLength};
+  for (int number = 0; number < 2; ++number) {
+    const OutputImage u{"u", OutputImage::Type::kFloat, {"t", "x"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5,
+                                          folder_ / ("line_" + std::to_string(number) + ".h5"), {u}, {});
+    std::vector<float> us;
+    for (std::int64_t t = 0; t < kSteps; ++t)
+      for (std::int64_t x = 0; x < kLength; ++x) us.push_back(value(number, t, x, 0));
+    file->write(0, Box::whole(shape), us);
+    file->finish();
+  }
+  Json config = {{"data",
+                  {{"task", "forecast"},
+                   {"files", {folder_ / "line_*.h5"}},
+                   {"dims", {"time", "width"}},
+                   {"variables", {"u"}},
+                   {"train", {{"sample", {0, 0}}}},
+                   {"valid", {{"sample", {1, 1}}}}}},
+                 {"train", {{"steps", 6}, {"batch_size", 2}, {"precision", "fp64"}}},
+                 {"validation", {{"every", 6}}},
+                 {"checkpoint", {{"every", 6}}}};
+  const std::vector<Json> models = {
+      {{"type", "unet"}, {"base_width", 4}, {"levels", 2}, {"norm_groups", 2}, {"padding_mode", "circular"}},
+      {{"type", "vit"}, {"patch", {2}}, {"embed_dim", 8}, {"depth", 1}, {"heads", 2}}};
+  for (const Json& model : models) {
+    config["model"] = model;
+    folder_.write("config.json", config.dump());
+    std::vector<double> losses;
+    for (const int ranks : {1, 2, 4}) {
+      const std::string name = "line_" + std::to_string(ranks);
+      std::filesystem::remove_all(folder_ / name);
+      const std::string output = train(name, ranks, R"({"domain":[)" + std::to_string(ranks) + "]}");
+      const auto found = series(metrics(output, "train"), "loss");
+      ASSERT_EQ(found.size(), 6U);
+      if (ranks == 1) losses = found;
+      for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(found[i] / losses[i], 1, 1e-11) << ranks;
+    }
+  }
+  const std::string checkpoint = " --checkpoint " + (folder_ / "line_4");
+  const Outcome predicted =
+      run(2, "predict " + this->config() + checkpoint + " --steps 3 --output " + (folder_ / "lines"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  Hdf5File file(folder_ / "lines/line_1.nc");
+  EXPECT_EQ(file.find("u")->shape, (Shape{1, 3, kLength}));
+  const Outcome scored = run(2, "evaluate " + this->config() + checkpoint + " --leads 2");
+  EXPECT_EQ(scored.exit_code, 0) << scored.err;
 }
 
 TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
@@ -152,10 +292,48 @@ TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find(R"({"name": "v", "data_set": "t1_fields/v"})"), std::string::npos);
+  EXPECT_NE(text.find(R"("static": [{"name": "m", "data_set": "t0_fields/m"}])"), std::string::npos);
   EXPECT_NE(text.find(R"("train": {"sample": [0, 1]})"), std::string::npos);
   EXPECT_NE(text.find(R"("valid": {"sample": [2, 2]})"), std::string::npos);
   const Outcome checked = run(2, "check --config " + (folder_ / "first.json"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
+}
+
+/// Of other layouts: by the names of dimensions, or as they are asked for by their number.
+TEST_F(SequenceRuns, InitWritesThemForFilesOfOtherLayouts) {
+  const Shape one{kSteps, kHeight, kWidth}, two{kSteps, kHeight, kWidth, 2}, space{kHeight, kWidth};
+  const auto write = [&](const std::string& name, ImageFormat format, const std::vector<std::string>& dims) {
+    const OutputImage p{"p", OutputImage::Type::kFloat, dims, one, {}, {}},
+        bottom{"bottom", OutputImage::Type::kFloat, {dims[1], dims[2]}, space, {}, {}};
+    std::vector<std::string> with_channels = dims;
+    with_channels.emplace_back("component");
+    const OutputImage v{"v", OutputImage::Type::kFloat, with_channels, two, {}, {}};
+    const auto file = create_image_output(format, folder_ / name, {p, v, bottom}, {});
+    const auto fill = [&](std::size_t number, const Shape& shape) {
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < shape.count(); ++i)
+        values.push_back(value(0, i % kSteps, i, static_cast<int>(number)));
+      file->write(number, Box::whole(shape), values);
+    };
+    fill(0, one);
+    fill(1, two);
+    fill(2, space);
+    file->finish();
+  };
+  write("named.nc", ImageFormat::kNetcdf, {"time", "y", "x"});
+  write("plain.h5", ImageFormat::kHdf5, {"time", "y", "x"});
+  for (const auto& [name, options] : {std::pair{"named.nc", ""}, {"plain.h5", " --task forecast"}}) {
+    const std::string output = folder_ / (std::string(name) + ".json");
+    const Outcome made = run(1, "init --data " + (folder_ / name) + options + " --output " + output);
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+    const std::string text = read(output);
+    for (const char* part :
+         {R"("dims": ["time", "height", "width", "channel"])", R"("variables": ["p", "v"])",
+          R"("static": ["bottom"])", R"("train": {"time": [0, 4]})", R"("valid": {"time": [5, 6]})"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    const Outcome checked = run(1, "check --config " + output);
+    EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  }
 }
 
 }  // namespace sequence_runs_test

@@ -119,11 +119,12 @@ void declare_inputs(Keys<DataOptions>& keys) {
           "on a machine of one core.");
   keys.add("shape", &DataOptions::shape)
       .doc(
-          "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "
+          "Rows and columns of the grid, or the extents of each image or state, or [] to take them from the "
+          "files. "
           "With it a model can be planned without files; they are checked against it.")
       .range(1, kLongestAxis)
       .must("be [] or one number per spatial axis, such as [721, 1440]",
-            [](const auto& shape) { return shape.empty() || shape.size() == 2 || shape.size() == 3; });
+            [](const auto& shape) { return shape.size() <= 3; });
   keys.add("variables", &DataOptions::variables, variables_form())
       .doc(
           "The prognostic variables, both inputs and targets (of data.lead_hours 0 inputs only), with levels "
@@ -135,8 +136,11 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts())
       .doc("Variables that are targets only; of data.lead_hours 0 the only ones.");
   keys.add("static", &DataOptions::constants, variables_form())
-      .counts_where(of_forecasts())
-      .doc("Variables that are inputs and constant in time.");
+      .counts_where(here("task").is("forecast"))
+      .doc(
+          "Variables that are inputs and constant in time. Of sequences data sets with the dimensions of "
+          "data.dims but \"time\", or without \"sample\", too, where all sequences share it, or without "
+          "those of space, as a number of each sequence is.");
   keys.add("forcings", &DataOptions::forcings, forcings_form())
       .counts_where(of_forecasts())
       .doc("Inputs known for every place and time without files.")
@@ -294,6 +298,7 @@ void check_forecast(const DataOptions& o, const Place& at) {
           "forcings",
           "holds what differs within a day, and data.time_step is \"month\"; day_of_year is of months, too");
   }
+  if (o.shape.size() == 1) at.error("shape", "must be [rows, columns] for fields with dates");
   if (o.of_same_time() && o.diagnostic.empty())
     at.error("diagnostic", "must name the targets where data.lead_hours is 0");
   if (o.of_same_time() && o.boundary_width > 0)

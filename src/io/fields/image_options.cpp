@@ -83,15 +83,17 @@ void declare_images(Keys<DataOptions>& keys) {
           "What the dimensions of the data sets of images are, in their order in the files. A data set may "
           "lack \"channel\". Required by the tasks denoise and map. With the task forecast: those of "
           "sequences of "
-          "states, with \"time\", as [\"sample\", \"time\", \"depth\", \"height\", \"width\"], which have "
-          "neither dates nor latitudes and longitudes (docs/data.md); [] for fields that do.")
+          "states, with \"time\", as [\"sample\", \"time\", \"depth\", \"height\", \"width\"], or "
+          "[\"time\", \"width\"] along a line, which have neither dates nor latitudes and longitudes "
+          "(docs/data.md); [] for fields that do.")
       .must("name nothing twice", distinct<ImageDim>)
-      .must("hold \"height\" and \"width\", as [\"depth\", \"height\", \"width\"] does",
+      .must("hold \"width\", or \"height\" and \"width\", or all of [\"depth\", \"height\", \"width\"]",
             [](const auto& dims) {
               const auto has = [&](ImageDim dim) {
                 return std::find(dims.begin(), dims.end(), dim) != dims.end();
               };
-              return dims.empty() || (has(ImageDim::kHeight) && has(ImageDim::kWidth));
+              return dims.empty() ||
+                     (has(ImageDim::kWidth) && (has(ImageDim::kHeight) || !has(ImageDim::kDepth)));
             });
   keys.add("targets", &DataOptions::targets, variables_form())
       .counts_where(here("task").is("map"))
@@ -205,6 +207,9 @@ void check_images(const DataOptions& o, const Place& at) {
              "must not name \"time\" but where data.task is \"forecast\"; here each state of a "
              "sequence is an image of its own, a \"sample\"");
   const std::vector<ImageDim> space = o.space();
+  if (space.size() == 1)
+    at.error("dims",
+             "must hold \"height\" and \"width\"; fields along a line are for data.task \"forecast\"");
   require_one_per_axis(o, o.crop.size(), "crop", at);
   require_one_per_axis(o, o.spacing.size(), "spacing", at);
   require_one_per_axis(o, o.shape.size(), "shape", at);

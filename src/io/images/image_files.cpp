@@ -78,20 +78,40 @@ std::vector<std::string> own_files(const VariableOptions& variable, const std::f
   return variable.files.empty() ? std::vector<std::string>{} : expand_patterns(variable.files, folder);
 }
 
-const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,
-                                              const std::vector<std::string>& paths) {
-  const std::string& data_set = variable.data_set.empty() ? variable.name : variable.data_set;
-  if (const auto found = variables_.find(variable.name); found != variables_.end()) {
-    if (found->second.data_set == data_set && found->second.own == paths) return found->second;
-    throw DataError(concat("two variables are called ", variable.name,
-                           "; give one of them a name of its own, and its name in the files as data_set"));
-  }
-  Variable place{data_set, 0, common_, paths, {}};
+namespace {
+
+const std::string& data_set_of(const VariableOptions& variable) {
+  return variable.data_set.empty() ? variable.name : variable.data_set;
+}
+
+}  // namespace
+
+/// Null where it was not selected.
+const ImageFiles::Variable* ImageFiles::selected(const VariableOptions& variable,
+                                                 const std::vector<std::string>& paths) const {
+  const auto found = variables_.find(variable.name);
+  if (found == variables_.end()) return nullptr;
+  if (found->second.data_set == data_set_of(variable) && found->second.own == paths) return &found->second;
+  throw DataError(concat("two variables are called ", variable.name,
+                         "; give one of them a name of its own, and its name in the files as data_set"));
+}
+
+/// Without images.
+ImageFiles::Variable ImageFiles::open_variable(const VariableOptions& variable,
+                                               const std::vector<std::string>& paths) {
+  Variable place{data_set_of(variable), 0, common_, paths, {}};
   if (!paths.empty()) {
     place.first = static_cast<int>(files_.size());
     for (const std::string& path : paths) open(path);
     place.last = static_cast<int>(files_.size());
   }
+  return place;
+}
+
+const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,
+                                              const std::vector<std::string>& paths) {
+  if (const Variable* known = selected(variable, paths)) return *known;
+  Variable place = open_variable(variable, paths);
   place.images = images_of(place);
   check_units(place);
   std::vector<std::string> files;
@@ -157,7 +177,9 @@ void ImageFiles::refuse_unknown(int file, const std::string& variable) const {
                          "; data sets of numbers there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
-std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable) const {
+std::vector<ImageDim> ImageFiles::dims_of(const Variable& place, int file,
+                                          const FileVariable& variable) const {
+  if (place.constant) return *place.constant;
   const std::string& path = files_[static_cast<std::size_t>(file)]->path();
   files_[static_cast<std::size_t>(file)]->require_numbers(variable);
   std::vector<ImageDim> dims = dims_;
@@ -219,12 +241,12 @@ std::vector<double> spacing_of(const FileVariable& variable, const std::vector<I
 
 }  // namespace
 
-void ImageFiles::resample(int file, const FileVariable& variable, Image& image) const {
+void ImageFiles::resample(const Variable& place, const FileVariable& variable, Image& image) const {
   constexpr double kRounding = 1e-6;
-  const std::vector<double> own = spacing_of(variable, dims_of(file, variable));
+  const std::vector<double> own = spacing_of(variable, dims_of(place, image.file, variable));
   if (own.empty()) {
     throw DataError(
-        concat(variable.name, " in ", files_[static_cast<std::size_t>(file)]->path(),
+        concat(variable.name, " in ", path_of(image),
                " has no attribute spacing, in mm along each spatial dim, from which it could be brought to "
                "that of data.spacing"));
   }
@@ -241,7 +263,7 @@ std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) c
   for (int f = variable.first; f < variable.last; ++f) {
     for (const std::string& group : groups(f, variable.data_set)) {
       const FileVariable& found = find(f, variable.data_set, group);
-      const std::vector<ImageDim> dims = dims_of(f, found);
+      const std::vector<ImageDim> dims = dims_of(variable, f, found);
       Shape extents;
       for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
       const int sample = dim_position(dims, ImageDim::kSample);
@@ -249,7 +271,7 @@ std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) c
       const int time = dim_position(dims, ImageDim::kTime);
       const std::int64_t times = time < 0 ? 1 : found.shape[time];
       Image image{f, group, 0, 0, extents, {}};
-      if (!spacing_.empty()) resample(f, found, image);
+      if (!spacing_.empty()) resample(variable, found, image);
       for (; image.sample < samples; ++image.sample)
         for (image.time = 0; image.time < times; ++image.time) images.push_back(image);
     }
@@ -291,7 +313,7 @@ std::int64_t ImageFiles::channels_of(const Variable& variable) const {
   for (int f = variable.first; f < variable.last; ++f) {
     for (const std::string& group : groups(f, variable.data_set)) {
       const FileVariable& found = find(f, variable.data_set, group);
-      const int at = dim_position(dims_of(f, found), ImageDim::kChannel);
+      const int at = dim_position(dims_of(variable, f, found), ImageDim::kChannel);
       const std::int64_t here = at < 0 ? 0 : found.shape[at];
       if (here != channels.value_or(here)) {
         throw DataError(concat(found.name, " has ", here, " channels in ",
@@ -304,10 +326,85 @@ std::int64_t ImageFiles::channels_of(const Variable& variable) const {
   return channels.value_or(0);
 }
 
+bool ImageFiles::fits_constant(const Image& like, const FileVariable& variable,
+                               const std::vector<ImageDim>& dims) const {
+  if (variable.shape.rank() != std::ssize(dims)) return false;
+  const std::vector<int> space = spatial_positions(dims);
+  for (int d = 0; d < static_cast<int>(space.size()); ++d)
+    if (variable.shape[space[static_cast<std::size_t>(d)]] != like.extents[d]) return false;
+  const int sample = dim_position(dims, ImageDim::kSample);
+  if (sample < 0) return true;
+  const Variable& first = known(first_variable_);
+  const FileVariable& beside = find(like.file, first.data_set, like.group);
+  return variable.shape[sample] ==
+         beside.shape[dim_position(dims_of(first, like.file, beside), ImageDim::kSample)];
+}
+
+/// Of those that fit most dims, and of as many first those with samples.
+/// @param like  an image of the first variable.
+std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const FileVariable& variable) const {
+  for (const bool space : {true, false}) {
+    for (const bool sample : {true, false}) {
+      for (const bool channel : {true, false}) {
+        std::vector<ImageDim> dims = dims_;
+        std::erase_if(dims, [&](ImageDim dim) {
+          return dim == ImageDim::kTime || (is_spatial(dim) && !space) ||
+                 (dim == ImageDim::kSample && !sample) || (dim == ImageDim::kChannel && !channel);
+        });
+        if (fits_constant(like, variable, dims)) return dims;
+      }
+    }
+  }
+  throw DataError(concat(variable.name, " is ", variable.shape, ", and the images of ", first_variable_,
+                         " in ", path_of(like), " are ", like.extents,
+                         "; what is constant in time has the dimensions of data.dims without \"time\", or "
+                         "without \"sample\", too, or without those of space"));
+}
+
+const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& variable,
+                                                       const std::vector<std::string>& paths) {
+  if (const Variable* known = selected(variable, paths)) return *known;
+  Variable place = open_variable(variable, paths);
+  const Variable& first = known(first_variable_);
+  const bool one = place.files() == 1;
+  if (!one && place.files() != first.files()) {
+    throw DataError(concat(variable.name, " has ", place.files(), " files and ", first_variable_, " ",
+                           first.files(), "; name one, or one for each of these"));
+  }
+  for (const Image& image : images_) {
+    Image own = image;
+    own.file = one ? place.first : place.first + image.file - first.first;
+    own.time = 0;
+    if (image.time == 0) {
+      const FileVariable& stored = find(own.file, place.data_set, own.group);
+      files_[static_cast<std::size_t>(own.file)]->require_numbers(stored);
+      const std::vector<ImageDim> dims = dims_of_constant(image, stored);
+      if (place.constant && dims != *place.constant) {
+        throw DataError(concat(stored.name, " in ", path_of(own), " is ", stored.shape,
+                               ", of other dimensions than in ", path_of(place.images[0])));
+      }
+      place.constant = dims;
+    }
+    if (dim_position(*place.constant, ImageDim::kSample) < 0) own.sample = 0;
+    place.images.push_back(own);
+  }
+  check_units(place);
+  return variables_[variable.name] = std::move(place);
+}
+
+std::vector<Field> ImageFiles::select_constant(const VariableOptions& variable,
+                                               const std::vector<std::string>& paths) {
+  return fields_of(variable, place_constant(variable, paths));
+}
+
 std::vector<Field> ImageFiles::select(const VariableOptions& variable,
                                       const std::vector<std::string>& paths) {
   const Variable& place = this->place(variable, paths);
   if (images_.empty()) begin_images(variable.name, place);
+  return fields_of(variable, place);
+}
+
+std::vector<Field> ImageFiles::fields_of(const VariableOptions& variable, const Variable& place) const {
   const std::int64_t channels = channels_of(place);
   std::vector<Field> fields;
   for (const double level : variable.levels) {
@@ -340,7 +437,7 @@ ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) 
   const FileVariable& stored = find(at.file, place.data_set, at.group);
   ImageSource source{at.file, file.path(), stored.name, at.group, at.sample, stored.shape, {},
                      {},      {},          {},          {},       nullptr,   at.step};
-  source.dims = dims_of(at.file, stored);
+  source.dims = dims_of(place, at.file, stored);
   for (const int d : spatial_positions(source.dims)) source.extents.append(stored.shape[d]);
   if (std::ssize(stored.dimensions) == stored.shape.rank()) source.names = stored.dimensions;
   source.spacing = spacing_of(stored, source.dims);
@@ -360,7 +457,8 @@ void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, st
   if (source.step.empty()) return read_stored(place, field, source, box, out);
   const FileVariable& variable = find(source.file, place.data_set, source.group);
   Shape stored;
-  for (const int at : spatial_positions(dims_of(source.file, variable))) stored.append(variable.shape[at]);
+  for (const int at : spatial_positions(dims_of(place, source.file, variable)))
+    stored.append(variable.shape[at]);
   const bool label = std::find(labels_.begin(), labels_.end(), field.variable) != labels_.end();
   const Interpolation between(Box::whole(stored), label);
   std::vector<Warp::Point> points(out.size(), Warp::Point{});
@@ -388,8 +486,10 @@ void ImageFiles::read_own(const Field& field, std::int64_t image, const Box& box
 void ImageFiles::read_stored(const Variable& place, const Field& field, const Image& source, const Box& box,
                              std::span<double> out) {
   const FileVariable& variable = find(source.file, place.data_set, source.group);
-  const std::vector<ImageDim> dims = dims_of(source.file, variable);
-  const std::vector<int> space = spatial_positions(dims);
+  const std::vector<ImageDim> dims = dims_of(place, source.file, variable);
+  std::vector<int> space;  // of each axis; -1 where it is the same along it
+  for (const int axis : spatial_positions(dims_))
+    space.push_back(dim_position(dims, dims_[static_cast<std::size_t>(axis)]));
   Box slab{Shape::filled(variable.shape.rank(), 0), Shape::filled(variable.shape.rank(), 1)};
   if (const int at = dim_position(dims, ImageDim::kSample); at >= 0) slab.begin[at] = source.sample;
   if (const int at = dim_position(dims, ImageDim::kTime); at >= 0) slab.begin[at] = source.time;
@@ -398,11 +498,12 @@ void ImageFiles::read_stored(const Variable& place, const Field& field, const Im
   }
   for (int d = 0; d < box.extent.rank(); ++d) {
     const int at = space[static_cast<std::size_t>(d)];
+    if (at < 0) continue;
     slab.begin[at] = box.begin[d];
     slab.extent[at] = box.extent[d];
   }
-  const bool in_order = std::is_sorted(space.begin(), space.end());
-  std::vector<double> as_stored(in_order ? 0 : out.size());
+  const bool in_order = slab.extent.count() == std::ssize(out) && std::ranges::is_sorted(space);
+  std::vector<double> as_stored(in_order ? 0 : static_cast<std::size_t>(slab.extent.count()));
   {
     const std::lock_guard lock(mutex_);
     use(source.file).read<double>(variable, slab, in_order ? out : std::span<double>(as_stored));
@@ -412,7 +513,7 @@ void ImageFiles::read_stored(const Variable& place, const Field& field, const Im
   const Shape strides = slab.extent.strides();
   std::vector<std::int64_t> of_space;
   std::transform(space.begin(), space.end(), std::back_inserter(of_space),
-                 [&](int at) { return strides[at]; });
+                 [&](int at) { return at < 0 ? 0 : strides[at]; });
   copy_strided(as_stored, 0, of_space, box.extent, out);
 }
 

@@ -87,6 +87,13 @@ class ImageFiles {
   /// without a channel that is asked for, or whose images are not of the same cases, or differ in number,
   /// extents or place from those of the first variable.
   std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
+  /// Those of a variable that is constant in time, behind one that is not: of data sets with the dims of the
+  /// others but "time", or without "sample", too, or without space, as a number of each sequence is. An image
+  /// of it is that of its sample.
+  /// @param paths  as select() takes them; of files of its own one, or one for each file of the first
+  /// variable, in their order. @throws DataError  for data sets with other dims or extents, also.
+  std::vector<Field> select_constant(const VariableOptions& variable,
+                                     const std::vector<std::string>& paths = {});
   /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
   void end_selection();
 
@@ -150,9 +157,14 @@ class ImageFiles {
     std::vector<Image> images;
     std::vector<std::string> cases = {};  ///< what its files are called
     bool by_order = false;
+    std::optional<std::vector<ImageDim>> constant = {};  ///< its dims, where it is constant in time
     int files() const { return last - first; }
   };
+  Variable open_variable(const VariableOptions& variable, const std::vector<std::string>& paths);
+  const Variable* selected(const VariableOptions& variable, const std::vector<std::string>& paths) const;
   const Variable& place(const VariableOptions& variable, const std::vector<std::string>& paths);
+  const Variable& place_constant(const VariableOptions& variable, const std::vector<std::string>& paths);
+  std::vector<Field> fields_of(const VariableOptions& variable, const Variable& place) const;
   const Variable& known(const std::string& variable) const;
   int open(const std::string& path);
 
@@ -164,9 +176,12 @@ class ImageFiles {
   [[noreturn]] void refuse_unknown(int file, const std::string& variable) const;
   void read_stored(const Variable& place, const Field& field, const Image& image, const Box& box,
                    std::span<double> out);
-  void resample(int file, const FileVariable& variable, Image& image) const;
+  void resample(const Variable& place, const FileVariable& variable, Image& image) const;
   /// The dims of a data set; without "channel" where it has one dim less.
-  std::vector<ImageDim> dims_of(int file, const FileVariable& variable) const;
+  std::vector<ImageDim> dims_of(const Variable& place, int file, const FileVariable& variable) const;
+  std::vector<ImageDim> dims_of_constant(const Image& like, const FileVariable& variable) const;
+  bool fits_constant(const Image& like, const FileVariable& variable,
+                     const std::vector<ImageDim>& dims) const;
   std::vector<Image> images_of(const Variable& variable) const;
   static std::vector<Series> series_of(const std::vector<Image>& images);
   void check_units(const Variable& variable) const;

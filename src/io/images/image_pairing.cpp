@@ -214,7 +214,7 @@ std::optional<ImagePlace> ImageFiles::placement(const Variable& variable, const 
   const auto* nifti = dynamic_cast<const NiftiFile*>(&file);
   if (affine == stored.numbers.end() || affine->second.size() != 12) return std::nullopt;
   if (nifti != nullptr && nifti->header().place_code == 0) return std::nullopt;
-  const std::vector<ImageDim> dims = dims_of(image.file, stored);
+  const std::vector<ImageDim> dims = dims_of(variable, image.file, stored);
   const std::vector<int> space = spatial_positions(dims);
   const int rank = stored.shape.rank();
   ImagePlace result{{}, 0};

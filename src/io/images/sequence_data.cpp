@@ -1,7 +1,9 @@
 #include "images/sequence_data.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -18,7 +20,9 @@ SequenceData::SequenceData(const DataOptions& options, const std::filesystem::pa
     : options_(options) {
   paths_ = expand_together(options.files, folder, communicator);
   std::vector<std::string> all = paths_;
-  own_paths_ = expand_own_files(options.variables, folder, communicator, all);
+  std::vector<VariableOptions> variables = options.variables;
+  variables.insert(variables.end(), options.constants.begin(), options.constants.end());
+  own_paths_ = expand_own_files(variables, folder, communicator, all);
   if (use.train)
     options_.train = with_cases_of_folds(options_.train, "train", "data.train", folder, communicator);
   if (use.valid)
@@ -41,7 +45,7 @@ SequenceData::SequenceData(const DataOptions& options, const std::filesystem::pa
   if (pass.before) pass.before(*this);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
-    return pass.spared ? spared_statistics(pass, channels_.targets, options_.lead_steps, known)
+    return pass.spared ? spared_statistics(pass, normalised_channels(), options_.lead_steps, known)
                        : compute_statistics(communicator, known, pass.progress);
   };
   if (use.statistics) {
@@ -56,19 +60,26 @@ SequenceData::SequenceData(const DataOptions& options, const std::filesystem::pa
   }
   together(communicator,
            [&] { naming_statistics(use.statistics ? nullptr : file, [&] { check_statistics(); }); });
+  if (const std::string line = divide_constants_by_one(); !line.empty() && pass.tell) pass.tell(line);
 }
 
-Channels sequence_channels(const DataOptions& options, const std::vector<Field>& fields) {
+Channels sequence_channels(const DataOptions& options, const std::vector<Field>& fields,
+                           const std::vector<Field>& constants) {
   Channels channels;
   std::set<Field> seen;
-  for (const Field& field : fields) {
-    if (!seen.insert(field).second)
-      throw ConfigError(concat("data.variables names ", field.name(), " twice"));
-    channels.targets.push_back({field.name(), Role::kPrognostic, field, {}, options.lead_steps});
+  for (const auto& [key, its] : {std::pair{"data.variables", &fields}, {"data.static", &constants}}) {
+    for (const Field& field : *its) {
+      if (!seen.insert(field).second)
+        throw ConfigError(
+            concat(key, " names ", field.name(), ", which is named before; each field has one role"));
+    }
   }
+  for (const Field& field : fields)
+    channels.targets.push_back({field.name(), Role::kPrognostic, field, {}, options.lead_steps});
   for (const std::int64_t step : options.input_steps)
     for (const Field& field : fields)
       channels.inputs.push_back({field.name(), Role::kPrognostic, field, {}, step});
+  for (const Field& field : constants) channels.inputs.push_back({field.name(), Role::kStatic, field, {}, 0});
   return channels;
 }
 
@@ -76,14 +87,16 @@ void SequenceData::open(const FileOpener& open_file) {
   files_ =
       std::make_unique<ImageFiles>(paths_, options_.dims, open_file, std::vector<double>{},
                                    std::vector<std::string>{}, ImagePairing{options_.files, std::nullopt});
-  std::vector<Field> fields;
-  for (const VariableOptions& variable : options_.variables) {
-    const auto own = own_paths_.find(variable.files);
-    const std::vector<Field> its =
-        files_->select(variable, own == own_paths_.end() ? std::vector<std::string>{} : own->second);
-    fields.insert(fields.end(), its.begin(), its.end());
-  }
-  channels_ = sequence_channels(options_, fields);
+  std::vector<Field> fields, constants;
+  const auto own = [&](const VariableOptions& variable) {
+    const auto found = own_paths_.find(variable.files);
+    return found == own_paths_.end() ? std::vector<std::string>{} : found->second;
+  };
+  for (const VariableOptions& variable : options_.variables)
+    std::ranges::copy(files_->select(variable, own(variable)), std::back_inserter(fields));
+  for (const VariableOptions& variable : options_.constants)
+    std::ranges::copy(files_->select_constant(variable, own(variable)), std::back_inserter(constants));
+  channels_ = sequence_channels(options_, fields, constants);
   files_->end_selection();
   check_extents();
   grid_ = make_plain_grid(files_->extents(0));

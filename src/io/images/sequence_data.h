@@ -2,22 +2,30 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "images/image_files.h"
 #include "samples/data_use.h"
+#include "samples/moments.h"
 #include "samples/sample_source.h"
 #include "samples/statistics_pass.h"
 
 namespace jigsaw::inline images {
 
+/// Of a state and, where its part goes on so far, of the increment from it.
+struct SequenceMoments {
+  RunningMoments state, increment;
+};
+
 /// Forecasts of states that follow one another by number, as simulations and moving volumes have them: of
 /// each sample of HDF5, NetCDF or NIfTI files with a dim "time" one sequence, all of the same extents in
 /// space, without dates, latitudes and longitudes. A state is an image of ImageFiles, and its number there
 /// stands for its time: offsets of channels and lead times are numbers of steps. No window reaches from one
-/// sequence into another.
+/// sequence into another. Fields of data.static are inputs, alike at all states of a sequence. What does not
+/// vary in the training parts, or not in time, is normalised by 1, which is told.
 class SequenceData : public SampleSource {
  public:
   /// Numbers of states, both included, of one sequence.
@@ -63,7 +71,13 @@ class SequenceData : public SampleSource {
                                        const std::string& key) const;
   Statistics compute_statistics(Communicator& communicator, const Statistics* known,
                                 const std::function<void(double)>& progress) const;
+  SequenceMoments moments_of(const Field& field, const std::set<std::int64_t>& states,
+                             const std::set<std::int64_t>& with_increment, Communicator& communicator,
+                             const std::function<void(double)>& did) const;
+  std::set<std::int64_t> images_of_constant(const Field& field) const;
+  std::vector<Channel> normalised_channels() const;
   void check_statistics() const;
+  std::string divide_constants_by_one();
   Json decides_statistics() const;
 
   DataOptions options_;
@@ -77,7 +91,9 @@ class SequenceData : public SampleSource {
   std::vector<std::int64_t> train_, valid_;
 };
 
-/// Channels of sequences: prognostic fields at each of the input steps, and at the lead.
-Channels sequence_channels(const DataOptions& options, const std::vector<Field>& fields);
+/// Channels of sequences: prognostic fields at each of the input steps, then constant ones, and at the lead
+/// prognostic ones. @throws ConfigError  when a field is named twice.
+Channels sequence_channels(const DataOptions& options, const std::vector<Field>& fields,
+                           const std::vector<Field>& constants);
 
 }  // namespace jigsaw::inline images

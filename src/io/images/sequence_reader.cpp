@@ -61,6 +61,11 @@ Batch SequenceReader::read(const BatchRequest& request, const Context& context) 
     if (request.starts()) fill_inputs(request, field, states, batch);
     if (covers(request.target, c)) fill_targets(request, c, states, batch);
   }
+  if (!request.starts()) return batch;
+  for (const Field& field : fields_of(channels.inputs, Role::kStatic)) {
+    States states(data_.files(), field);
+    fill_inputs(request, field, states, batch);
+  }
   return batch;
 }
 
@@ -78,9 +83,10 @@ void SequenceReader::fill_inputs(const BatchRequest& request, const Field& field
       write_channel(batch.input, piece, b, c,
                     [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale; });
       if (!batch.present.defined()) continue;
+      const bool goes_on = channel.role == Role::kPrognostic && channel.offset == 0;
       const std::span<const double> now = states.at(start, piece);
       write_channel(batch.present, piece, b, c,
-                    [&](std::size_t i) { return channel.offset == 0 && std::isnan(now[i]) ? 0.0 : 1.0; });
+                    [&](std::size_t i) { return goes_on && std::isnan(now[i]) ? 0.0 : 1.0; });
     }
   }
 }

@@ -1,21 +1,20 @@
 // What fields of sequences are normalised by.
 #include <algorithm>
-#include <set>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "images/sequence_data.h"
-#include "samples/moments.h"
+#include "samples/read_ahead.h"
 #include "samples/shared_work.h"
 
 namespace jigsaw::inline images {
 
 namespace {
-
-/// Of a state and, where its part goes on so far, of the increment from it.
-struct SequenceMoments {
-  RunningMoments state, increment;
-};
 
 /// The part of a state that is read at a time: rows of its first axis.
 std::vector<Box> slabs_of(const Shape& extents) {
@@ -37,19 +36,76 @@ std::vector<Box> slabs_of(const Shape& extents) {
 Json SequenceData::decides_statistics() const {
   Json fields = Json::array(), parts = Json::array(), dims = Json::array(), own = Json::object();
   for (const ImageDim dim : options_.dims) dims.push_back(name(dim));
-  for (const Channel& channel : channels_.targets) fields.push_back(channel.name);
-  for (const VariableOptions& variable : options_.variables) {
-    if (!variable.data_set.empty()) fields.push_back({variable.name, variable.data_set});
-    if (const auto found = own_paths_.find(variable.files); found != own_paths_.end())
-      own[variable.name] = found->second;
+  for (const Channel& channel : normalised_channels()) fields.push_back(channel.name);
+  for (const std::vector<VariableOptions>* variables : {&options_.variables, &options_.constants}) {
+    for (const VariableOptions& variable : *variables) {
+      if (!variable.data_set.empty()) fields.push_back({variable.name, variable.data_set});
+      if (const auto found = own_paths_.find(variable.files); found != own_paths_.end())
+        own[variable.name] = found->second;
+    }
   }
   for (const Run& run : train_runs_) parts.push_back({run.first, run.last});
-  return {{"fields", fields},
+  return {{"constants", options_.constants.size()},
+          {"fields", fields},
           {"parts", parts},
           {"dims", dims},
           {"own_files", own},
           {"lead_steps", options_.lead_steps},
           {"pairs", files_->unordered_pairs()}};
+}
+
+/// Of all slabs of states, each read once as far as memory allows. Collective.
+/// @param numbers         of the states, ascending.
+/// @param with_increment  those of them that have one.
+SequenceMoments SequenceData::moments_of(const Field& field, const std::set<std::int64_t>& states,
+                                         const std::set<std::int64_t>& with_increment,
+                                         Communicator& communicator,
+                                         const std::function<void(double)>& did) const {
+  const std::vector<std::int64_t> numbers(states.begin(), states.end());
+  const std::vector<Box> slabs = slabs_of(grid_.shape());
+  using Key = std::pair<std::int64_t, std::int64_t>;  // a slab, and a state
+  const auto read = [&](const Key& key) {
+    const Box& slab = slabs[static_cast<std::size_t>(key.first)];
+    std::vector<double> values(static_cast<std::size_t>(slab.extent.count()));
+    files_->read(field, key.second, slab, values);
+    return values;
+  };
+  KeptAhead<Key, std::vector<double>> reader(read, most_ahead(slabs.front().extent.count()));
+  const auto of_part = [&](std::int64_t number) {
+    const std::int64_t slab = number / std::ssize(numbers),
+                       state = numbers[static_cast<std::size_t>(number % std::ssize(numbers))];
+    const std::vector<double> values = reader.take({slab, state});
+    SequenceMoments moments{RunningMoments::of(values), {}};
+    if (!with_increment.contains(state)) return moments;
+    std::vector<double> later = reader.peek({slab, state + options_.lead_steps});
+    std::ranges::transform(later, values, later.begin(), std::minus<>());
+    moments.increment = RunningMoments::of(later);
+    return moments;
+  };
+  const auto merge = [](SequenceMoments& total, const SequenceMoments& each) {
+    total.state.merge(each.state);
+    total.increment.merge(each.increment);
+  };
+  return share_work(std::ssize(numbers) * std::ssize(slabs), communicator, of_part, SequenceMoments{}, merge,
+                    did);
+}
+
+/// Of a field that is constant in time an image of each of the training parts that it differs in.
+std::set<std::int64_t> SequenceData::images_of_constant(const Field& field) const {
+  std::set<std::tuple<int, std::string, std::int64_t>> seen;
+  std::set<std::int64_t> images;
+  for (const Run& run : train_runs_) {
+    const ImageSource source = files_->source(field.variable, run.first);
+    if (seen.emplace(source.file, source.data_set, source.sample).second) images.insert(run.first);
+  }
+  return images;
+}
+
+std::vector<Channel> SequenceData::normalised_channels() const {
+  std::vector<Channel> channels = channels_.targets;
+  std::ranges::copy_if(channels_.inputs, std::back_inserter(channels),
+                       [](const Channel& channel) { return channel.role == Role::kStatic; });
+  return channels;
 }
 
 Statistics SequenceData::compute_statistics(Communicator& communicator, const Statistics* known,
@@ -61,12 +117,11 @@ Statistics SequenceData::compute_statistics(Communicator& communicator, const St
       if (at + options_.lead_steps <= run.last) with_increment.insert(at);
     }
   }
-  const std::vector<std::int64_t> numbers(states.begin(), states.end());
-  const std::vector<Box> slabs = slabs_of(grid_.shape());
+  const std::vector<Channel> channels = normalised_channels();
   Statistics statistics;
   statistics.lead_time = options_.lead_steps;
   double before = 0;
-  for (const Channel& channel : channels_.targets) {
+  for (const Channel& channel : channels) {
     if (known != nullptr && known->fields.contains(channel.name)) {
       statistics.fields[channel.name] = known->fields.at(channel.name);
       continue;
@@ -75,31 +130,13 @@ Statistics SequenceData::compute_statistics(Communicator& communicator, const St
       throw DataError(concat("the statistics of the model lack ", channel.name, " over data.lead_steps ",
                              options_.lead_steps, "; use the configuration that it was trained with"));
     }
-    std::vector<double> values, later;
-    const auto of_state = [&](std::int64_t number) {
-      const std::int64_t at = numbers[static_cast<std::size_t>(number)];
-      SequenceMoments moments;
-      for (const Box& slab : slabs) {
-        values.resize(static_cast<std::size_t>(slab.extent.count()));
-        files_->read(channel.field, at, slab, values);
-        moments.state.merge(RunningMoments::of(values));
-        if (!with_increment.contains(at)) continue;
-        later.resize(values.size());
-        files_->read(channel.field, at + options_.lead_steps, slab, later);
-        for (std::size_t i = 0; i < values.size(); ++i) later[i] -= values[i];
-        moments.increment.merge(RunningMoments::of(later));
-      }
-      return moments;
-    };
-    const auto merge = [](SequenceMoments& total, const SequenceMoments& each) {
-      total.state.merge(each.state);
-      total.increment.merge(each.increment);
-    };
     const auto did = [&](double part) {
-      if (progress) progress((before + part) / static_cast<double>(channels_.targets.size()));
+      if (progress) progress((before + part) / static_cast<double>(channels.size()));
     };
-    const SequenceMoments total =
-        share_work(std::ssize(numbers), communicator, of_state, SequenceMoments{}, merge, did);
+    const bool constant = channel.role == Role::kStatic;
+    const std::set<std::int64_t> its = constant ? images_of_constant(channel.field) : states;
+    const SequenceMoments total = moments_of(
+        channel.field, its, constant ? std::set<std::int64_t>() : with_increment, communicator, did);
     FieldStatistics& field = statistics.fields[channel.name];
     field = {files_->units(channel.field), total.state.mean_of_any(), total.state.deviation(),
              total.increment.deviation()};
@@ -108,7 +145,7 @@ Statistics SequenceData::compute_statistics(Communicator& communicator, const St
       field.largest = total.state.largest;
     }
     statistics.seen[channel.name] = seen_values(
-        total.state, static_cast<double>(numbers.size()) * static_cast<double>(grid_.shape().count()));
+        total.state, static_cast<double>(its.size()) * static_cast<double>(grid_.shape().count()));
     before += 1;
   }
   return statistics;
@@ -118,15 +155,39 @@ void SequenceData::check_statistics() const {
   if (options_.predict == Predict::kIncrement && statistics_.lead_time != options_.lead_steps)
     throw DataError(concat("statistics of increments over ", counted(statistics_.lead_time, "step"),
                            " are not those of data.lead_steps ", options_.lead_steps));
-  for (const Channel& channel : channels_.targets) {
+  for (const Channel& channel : normalised_channels()) {
     const FieldStatistics& field = statistics_.of(channel.field);
-    const bool increments = options_.predict == Predict::kIncrement;
-    if (field.deviation > 0 && (!increments || field.increment_deviation > 0)) continue;
-    throw DataError(concat(channel.name, " in ", files_->path(0),
-                           field.deviation > 0 ? " does not change in time" : " does not vary",
-                           " in data.train, so that it cannot be normalised; leave it out of data.variables",
-                           channel.field.level ? ", or name the channels that vary as levels" : ""));
+    if (std::isfinite(field.mean) && field.deviation >= 0 && field.increment_deviation >= 0) continue;
+    throw DataError(
+        concat(channel.name, " in ", files_->path(0), " is missing everywhere in data.train; leave it out"));
   }
+}
+
+/// What does not vary, as a component of vectors along a symmetry, cannot be divided by its deviation, and
+/// needs not: it is 0 about its mean. @return  a sentence that says so; "" where all vary.
+std::string SequenceData::divide_constants_by_one() {
+  constexpr double kRoundings = 1e-10;
+  std::vector<std::string> even, steady;
+  for (const Channel& channel : normalised_channels()) {
+    FieldStatistics& field = statistics_.fields.at(channel.name);
+    if (!(field.deviation > kRoundings * std::abs(field.mean))) {
+      field.deviation = 1;
+      field.increment_deviation = 1;
+      even.push_back(channel.name);
+    } else if (channel.role != Role::kStatic && options_.predict == Predict::kIncrement &&
+               !(field.increment_deviation > kRoundings * field.deviation)) {
+      field.increment_deviation = 1;
+      steady.push_back(channel.name);
+    }
+  }
+  const auto part = [](const std::vector<std::string>& names, const char* what) {
+    if (names.empty()) return std::string();
+    return concat(join(names, ", "), names.size() > 1 ? " do not " : " does not ", what);
+  };
+  if (even.empty() && steady.empty()) return "";
+  const bool both = !even.empty() && !steady.empty();
+  return concat(part(even, "vary in data.train"), both ? "; " : "",
+                part(steady, "change in time in data.train"), "; normalised by 1");
 }
 
 }  // namespace jigsaw::inline images

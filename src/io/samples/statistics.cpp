@@ -12,14 +12,12 @@
 #include "config/json.h"
 #include "fields/data_forms.h"
 #include "fields/units.h"
+#include "samples/read_ahead.h"
 #include "samples/shared_work.h"
 
 namespace jigsaw::inline samples {
 
 namespace {
-
-/// States kept to form increments without reading them twice.
-constexpr std::int64_t kMostCachedBytes = std::int64_t{256} << 20;
 
 constexpr std::int64_t kMostTextBytes = 16 << 20;
 
@@ -57,55 +55,26 @@ struct TransformedState {
   }
 };
 
-/// Reads one field's states, transformed, holding on to those ahead.
-class StateReader {
- public:
-  /// @param readers  that there are beside each other, this one among them.
-  StateReader(FileSet& files, const Field& field, const Transform& transform, std::size_t readers = 1)
-      : files_(files),
-        field_(field),
-        transform_(transform),
-        box_(Box::whole(files.grid().shape())),
-        most_bytes_(kMostCachedBytes / static_cast<std::int64_t>(readers)) {}
+using StateReader = KeptAhead<Moment, TransformedState>;
 
-  TransformedState take(Moment moment) {
-    const auto known = ahead_.find(moment);
-    if (known == ahead_.end()) return read(moment);
-    TransformedState state = std::move(known->second);
-    ahead_.erase(known);
-    return state;
-  }
-  std::vector<double> peek(Moment moment) {
-    const auto known = ahead_.find(moment);
-    if (known != ahead_.end()) return known->second.values;
-    TransformedState state = read(moment);
-    std::vector<double> values = state.values;
-    const std::int64_t bytes = std::ssize(values) * 8;
-    if (std::ssize(ahead_) * bytes < most_bytes_) ahead_.emplace(moment, std::move(state));
-    return values;
-  }
-
- private:
-  TransformedState read(Moment moment) {
+/// Of one field. @param readers  that there are beside each other, this one among them.
+StateReader reader_of(FileSet& files, const Field& field, const Transform& transform,
+                      std::size_t readers = 1) {
+  const auto read = [&files, field, transform](const Moment& moment) {
+    const Box box = Box::whole(files.grid().shape());
     TransformedState state;
-    state.values.resize(static_cast<std::size_t>(box_.extent.count()));
-    files_.read(field_, moment, box_, state.values);
-    if (transform_.linear()) return state;
+    state.values.resize(static_cast<std::size_t>(box.extent.count()));
+    files.read(field, moment, box, state.values);
+    if (transform.linear()) return state;
     for (double& x : state.values) {
       if (x < 0) state.below += 1;
       if (x < state.lowest) state.lowest = x;
-      x = transform_.forward(x);
+      x = transform.forward(x);
     }
     return state;
-  }
-
-  FileSet& files_;
-  Field field_;
-  Transform transform_;
-  Box box_;
-  std::int64_t most_bytes_;
-  std::map<Moment, TransformedState> ahead_;
-};
+  };
+  return {read, most_ahead(files.grid().shape().count(), readers)};
+}
 
 bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
   return std::any_of(periods.begin(), periods.end(),
@@ -199,7 +168,7 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
   const std::vector<Time> times = times_of(files, first, periods);
   std::vector<StateReader> readers;
   for (const Channel& channel : channels)
-    readers.emplace_back(files, channel.field, channel.transform, channels.size());
+    readers.push_back(reader_of(files, channel.field, channel.transform, channels.size()));
   const auto moments_at = [&](std::int64_t i) {
     // Member after member, so that later states are those ahead.
     const Time time = times[static_cast<std::size_t>(i % std::ssize(times))];
@@ -223,7 +192,7 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
                               in_one_period(periods, time, time + lead) &&
                               files.has(channels[c].field, time + lead);
       if (!increments) continue;
-      const std::vector<double> later = readers[c].peek(moment + lead);
+      const std::vector<double> later = readers[c].peek(moment + lead).values;
       std::transform(later.begin(), later.end(), states[c].begin(), states[c].begin(), std::minus<>());
       all[c].increment = RunningMoments::of(states[c]);
     }
@@ -234,7 +203,7 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
 }
 
 FieldStatistics static_statistics(FileSet& files, const Channel& channel, Communicator& communicator) {
-  StateReader reader(files, channel.field, channel.transform);
+  StateReader reader = reader_of(files, channel.field, channel.transform);
   const auto moments_at = [&](std::int64_t member) {
     return reader.take({0, static_cast<std::int32_t>(member)}).moments();
   };

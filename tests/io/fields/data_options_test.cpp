@@ -77,7 +77,8 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("task", "denoise").find("train"), 0U);
   EXPECT_EQ(message("train", {{"depth", {0, 9}}}).find("train must hold pairs of dates"), 0U);
   EXPECT_EQ(message("dims", {"height", "width"}), "dims must name \"time\" where data.task is \"forecast\"");
-  EXPECT_EQ(message("dims", {"time", "height", "width"}).find("train must hold parts of sequences"), 0U);
+  for (const Json& dims : {Json{"time", "height", "width"}, Json{"sample", "time", "width"}})
+    EXPECT_EQ(message("dims", dims).find("train must hold parts of sequences"), 0U);
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", -1).find("lead_hours"), 0U);
   EXPECT_EQ(message("lead_hours", 0), "diagnostic must name the targets where data.lead_hours is 0");
@@ -180,6 +181,8 @@ TEST(DataOptions, RefusesImagesThatAreImpossible) {
   EXPECT_EQ(message("dims", {"z", "height", "width"}).find("dims[0]"), 0U);
   EXPECT_EQ(message("dims", {"height", "height"}).find("dims"), 0U);
   EXPECT_EQ(message("dims", {"height"}).find("dims"), 0U);
+  EXPECT_EQ(message("dims", {"depth", "width"}).find("dims must hold"), 0U);
+  EXPECT_EQ(message("dims", {"width"}).find("dims must hold \"height\" and \"width\""), 0U);
   EXPECT_EQ(message("dims", Json::array()).find("dims"), 0U);
   EXPECT_EQ(message("crop", {32, 32}).find("crop"), 0U);
   EXPECT_EQ(message("flips", {"sample"}).find("flips"), 0U);

@@ -125,6 +125,9 @@ TEST(SequenceData, StatisticsAreThoseOfTheTrainingPartsOnAnyNumberOfRanks) {
         EXPECT_NEAR(found.increment_deviation, of_changes, 1e-10);
       }
       EXPECT_EQ(data.statistics().of(data.channels().targets[0].field).units, "Pa");
+      // Each state once, but for one where the share of one rank ends: float32 of three fields.
+      const std::int64_t state = kDepth * kHeight * kWidth * 4, states = 3 * kSteps;
+      EXPECT_LE(data.bytes_read(), 3 * state * (states / ranks + (ranks > 1 ? 1 : 0)));
     });
   }
 }
@@ -196,6 +199,138 @@ TEST(SequenceData, BatchesAreThoseOfLoopsOnAnyNumberOfRanks) {
   }
 }
 
+/// Beside "p" of write_files(): "w", which never varies, "z", which varies in space alone, and constants of
+/// sample and space, of space, and of samples.
+double constant_value(int which, int file, std::int64_t sample, std::int64_t point) {
+  const auto at = static_cast<double>(point);
+  if (which == 0) return 10 * file + 3 * static_cast<double>(sample) + std::fmod(at, 7);
+  return which == 1 ? at * at : 100 + file * 2 + static_cast<double>(sample);
+}
+
+void write_with_constants(const TemporaryFolder& folder) {
+  const Shape in_time{kSamples, kSteps, kDepth, kHeight, kWidth},
+      of_samples{kSamples, kDepth, kHeight, kWidth}, space{kDepth, kHeight, kWidth}, numbers{kSamples};
+  const std::int64_t points = space.count();
+  for (int file = 0; file < 2; ++file) {
+    const auto image = [](const char* name, std::vector<std::string> dims, const Shape& shape) {
+      return OutputImage{name, OutputImage::Type::kFloat, std::move(dims), shape, {}, {}};
+    };
+    const auto out = create_image_output(
+        ImageFormat::kHdf5, concat(folder.path(), "/run_", file, ".h5"),
+        {image("p", {"s", "t", "z", "y", "x"}, in_time), image("w", {"s", "t", "z", "y", "x"}, in_time),
+         image("z", {"s", "t", "z", "y", "x"}, in_time), image("mask", {"s", "z", "y", "x"}, of_samples),
+         image("g/depth", {"z", "y", "x"}, space), image("kappa", {"s"}, numbers)},
+        {});
+    std::vector<float> p, w, z, mask, depth, kappa;
+    for (std::int64_t s = 0; s < kSamples; ++s) {
+      for (std::int64_t t = 0; t < kSteps; ++t)
+        for (std::int64_t i = 0; i < points; ++i) {
+          p.push_back(static_cast<float>(value(file, s, t, i / 12, i / 4 % 3, i % 4, 1)));
+          w.push_back(2.5F);
+          z.push_back(static_cast<float>(i % 5));
+        }
+      for (std::int64_t i = 0; i < points; ++i)
+        mask.push_back(static_cast<float>(constant_value(0, file, s, i)));
+      kappa.push_back(static_cast<float>(constant_value(2, file, s, 0)));
+    }
+    for (std::int64_t i = 0; i < points; ++i)
+      depth.push_back(static_cast<float>(constant_value(1, file, 0, i)));
+    const std::vector<std::pair<Shape, std::vector<float>>> all = {
+        {in_time, p}, {in_time, w}, {in_time, z}, {of_samples, mask}, {space, depth}, {numbers, kappa}};
+    for (std::size_t i = 0; i < all.size(); ++i) out->write(i, Box::whole(all[i].first), all[i].second);
+    out->finish();
+  }
+}
+
+DataOptions with_constants() {
+  DataOptions options = options_of();
+  options.variables = {{"p", {}}, {"w", {}}, {"z", {}}};
+  options.constants = {{"mask", {}}, {"depth", {}, "g/depth", {}}, {"kappa", {}}};
+  return options;
+}
+
+TEST(SequenceData, ConstantFieldsAreInputsOnAnyNumberOfRanks) {
+  const TemporaryFolder folder;
+  write_with_constants(folder);
+  for (const int ranks : {1, 2, 4}) {
+    run_ranks(ranks, [&](Communicator& world) {
+      EXPECT_EQ(world.size(), ranks);
+      SequenceData data(with_constants(), folder.path(), 2, world);
+      ASSERT_EQ(data.channels().inputs.size(), 9U);
+      ASSERT_EQ(data.channels().targets.size(), 3U);
+      // Over the sequences of data.train, each that differs once.
+      const std::int64_t points = kDepth * kHeight * kWidth;
+      for (int which = 0; which < 3; ++which) {
+        const Channel& channel = data.channels().inputs[static_cast<std::size_t>(6 + which)];
+        EXPECT_EQ(channel.role, Role::kStatic);
+        EXPECT_EQ(channel.offset, 0);
+        double sum = 0, squares = 0, count = 0;
+        for (std::int64_t sequence = 0; sequence < 3; ++sequence) {
+          if (which == 1 && sequence == 1) continue;
+          for (std::int64_t i = 0; i < points; ++i) {
+            const double x = constant_value(which, static_cast<int>(sequence / 2), sequence % 2, i);
+            sum += x;
+            squares += x * x;
+            count += 1;
+          }
+        }
+        const FieldStatistics& found = data.statistics().of(channel.field);
+        EXPECT_NEAR(found.mean, sum / count, 1e-9) << channel.name;
+        EXPECT_NEAR(found.deviation, std::sqrt(squares / count - sum * sum / count / count), 1e-7)
+            << channel.name;
+      }
+      const std::int64_t first = kDepth * world.rank() / ranks, last = kDepth * (world.rank() + 1) / ranks;
+      SampleRequest request;
+      request.samples = {6, 2};  // of sequences 2 and 0
+      request.input = {{0, first, 0, 0, 0}, {2, last - first, kHeight, kWidth, 9}};
+      request.target = {{0, first, 0, 0, 0}, {2, last - first, kHeight, kWidth, 3}};
+      request.rollout = 2;
+      request.dtype = DType::kFloat64;
+      const Batch batch = data.open_reader()->read(request, world.context());
+      std::size_t at = 0;
+      for (const std::int64_t sequence : {2, 0}) {
+        for (std::int64_t i = first * kHeight * kWidth; i < last * kHeight * kWidth; ++i, at += 9) {
+          for (int which = 0; which < 3; ++which) {
+            const std::size_t channel = at + 6 + static_cast<std::size_t>(which);
+            const FieldStatistics& s =
+                data.statistics().of(data.channels().inputs[static_cast<std::size_t>(6 + which)].field);
+            const double x = constant_value(which, static_cast<int>(sequence / 2), sequence % 2, i);
+            EXPECT_NEAR(HostView<const double>(batch.input)[channel], (x - s.mean) / s.deviation, 1e-12);
+            EXPECT_EQ(HostView<const double>(batch.present)[channel], 1.0);
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(SequenceData, WhatDoesNotVaryIsNormalisedByOneWhichIsTold) {
+  const TemporaryFolder folder;
+  write_with_constants(folder);
+  for (const Predict predict : {Predict::kIncrement, Predict::kState}) {
+    run_ranks(2, [&](Communicator& world) {
+      EXPECT_EQ(world.size(), 2);
+      std::vector<std::string> told;
+      StatisticsPass pass;
+      pass.tell = [&](const std::string& line) { told.push_back(line); };
+      DataOptions options = with_constants();
+      options.predict = predict;
+      const SequenceData data(options, folder.path(), 1, world, pass);
+      const auto& fields = data.statistics().fields;
+      EXPECT_EQ(fields.at("w").mean, 2.5);
+      EXPECT_EQ(fields.at("w").deviation, 1);
+      EXPECT_EQ(fields.at("w").increment_deviation, 1);
+      EXPECT_NEAR(fields.at("z").deviation, std::sqrt(2.0), 1e-12);
+      EXPECT_EQ(fields.at("z").increment_deviation, predict == Predict::kIncrement ? 1 : 0);
+      EXPECT_EQ(told,
+                std::vector<std::string>{predict == Predict::kIncrement
+                                             ? "w does not vary in data.train; z does not change in time "
+                                               "in data.train; normalised by 1"
+                                             : "w does not vary in data.train; normalised by 1"});
+    });
+  }
+}
+
 TEST(SequenceData, RefusesWhatIsNotThere) {
   const TemporaryFolder folder;
   write_files(folder);
@@ -219,6 +354,13 @@ TEST(SequenceData, RefusesWhatIsNotThere) {
   EXPECT_NE(refusal(options, ExitCode::kConfig).find("has 6 states; the last can be at most 5"),
             std::string::npos);
   EXPECT_NE(refusal(options_of(), ExitCode::kConfig, 5).find("data.train holds no window"),
+            std::string::npos);
+  options = options_of();
+  options.constants = {{"p", {}}};
+  EXPECT_NE(refusal(options, ExitCode::kConfig).find("data.static names p, which is named before"),
+            std::string::npos);
+  options.constants = {{"q", {}, "p", {}}};
+  EXPECT_NE(refusal(options, ExitCode::kData).find("p is [2, 6, 5, 3, 4], and the images of p in "),
             std::string::npos);
 }
 
