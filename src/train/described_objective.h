@@ -12,8 +12,8 @@ struct DataDescription {
   Channels channels;  ///< of forecasts and of images
 };
 
-/// By `data.shape` where it is given (for images by `data.crop`), and then no file is opened; else by the
-/// headers of the files.
+/// By `data.shape` where it is given (for images by `data.crop`), and then no file is opened, unless they
+/// alone say how many channels a variable has; else by the headers of the files.
 ///
 /// @param folder  that of the configuration, from which relative names start.
 /// @throws ConfigError naming data.shape when neither is there; DataError when files are there and cannot be

@@ -166,10 +166,10 @@ std::vector<std::int64_t> SequenceData::windows_in(const std::vector<Run>& runs,
   std::int64_t longest = 0;
   for (const Run& run : runs) longest = std::max(longest, run.last - run.first + 1);
   if (result.empty()) {
-    throw ConfigError(
-        concat(key, " holds no window: from ", before, " steps before time 0 (data.input_steps) to ", after,
-               " after it (data.lead_steps ", options_.lead_steps, ", ", counted(rollout, "lead"),
-               "), and its longest part has ", counted(longest, "state")));
+    throw DataError(concat(key, " holds no window: from ", before,
+                           " steps before time 0 (data.input_steps) to ", after,
+                           " after it (data.lead_steps ", options_.lead_steps, ", ", counted(rollout, "lead"),
+                           "), and its longest part has ", counted(longest, "state")));
   }
   return {result.begin(), result.end()};
 }

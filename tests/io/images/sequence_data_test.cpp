@@ -353,8 +353,7 @@ TEST(SequenceData, RefusesWhatIsNotThere) {
   options.train = {SliceRanges{{{ImageDim::kTime, {0, 6}}}}};
   EXPECT_NE(refusal(options, ExitCode::kConfig).find("has 6 states; the last can be at most 5"),
             std::string::npos);
-  EXPECT_NE(refusal(options_of(), ExitCode::kConfig, 5).find("data.train holds no window"),
-            std::string::npos);
+  EXPECT_NE(refusal(options_of(), ExitCode::kData, 5).find("data.train holds no window"), std::string::npos);
   options = options_of();
   options.constants = {{"p", {}}};
   EXPECT_NE(refusal(options, ExitCode::kConfig).find("data.static names p, which is named before"),
