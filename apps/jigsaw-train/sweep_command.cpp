@@ -8,6 +8,7 @@
 #include <iostream>
 #include <set>
 
+#include "base/disk.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"

@@ -7,7 +7,6 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
-#include "base/disk.h"
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -32,11 +31,6 @@
 namespace jigsaw::inline predict {
 
 namespace {
-
-/// Of a state that --restart always asks for.
-Error state_error(bool of_disk, const std::string& message) {
-  return {of_disk ? ExitCode::kCheckpoint : ExitCode::kData, message};
-}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -169,8 +163,7 @@ void ForecastRun::open(const TrainedModel& model) {
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
   if (states_) states_->open(starts_, restart_output_->temporary());
-  if (options_.keep_state == KeepState::kAlways && !states_->failure().empty())
-    throw state_error(states_->failed_of_disk(), states_->failure());
+  if (options_.keep_state == KeepState::kAlways && states_->failure()) throw Error(*states_->failure());
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
@@ -397,18 +390,17 @@ void ForecastRun::close(ForecastsMade& made) {
     std::error_code ignored;
     if (options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
   });
-  if (states_ && made.outside) made.state_failure = "--stop-outside ended forecasts before their last step";
+  if (states_ && made.outside)
+    made.state_failure = DataError("--stop-outside ended forecasts before their last step");
   if (!states_ || made.states < made.starts) return;
   states_->close();
   made.state_failure = states_->failure();
-  made.failed_of_disk = states_->failed_of_disk();
-  if (!made.state_failure.empty()) return;
+  if (made.state_failure) return;
   try {
     restart_output_->commit();
     made.kept = true;
   } catch (const Error& error) {
-    made.state_failure = error.what();
-    made.failed_of_disk = is_of_disk(error);
+    made.state_failure = error;
   }
 }
 
@@ -507,16 +499,16 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
                   run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", options.output,
                   " (", human_bytes(made.bytes), ") in ", human_seconds(seconds), ": ",
                   per_second(made.steps, "steps", seconds)));
-  const std::string lost =
-      made.state_failure.empty()
-          ? ""
-          : concat(options.output, " is written, but not the state to go on from: ", made.state_failure);
+  std::optional<Error> lost = made.state_failure;
+  if (lost)
+    lost =
+        lost->saying(concat(options.output, " is written, but not the state to go on from: ", lost->what()));
   if (options.keep_state == KeepState::kAlways) {
     together(model.run().world(), [&] {
-      if (!lost.empty()) throw state_error(made.failed_of_disk, lost);
+      if (lost) throw Error(*lost);
     });
-  } else if (!lost.empty()) {
-    log.warn(lost);
+  } else if (lost) {
+    log.warn(lost->what());
   }
   return asked_to_stop;
 }
