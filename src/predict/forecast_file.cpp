@@ -176,7 +176,7 @@ void ForecastFile::define_series(Calendar calendar) {
 void ForecastFile::define_bounds(bool means, std::size_t starts, std::size_t leads) {
   const int bounds = fields_.bounds_dimension();
   if (means) {
-    lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kInt, {lead_, bounds});
+    lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kDouble, {lead_, bounds});
     file_.add_chunks(lead_bounds_, {leads, 2}, 0);
     file_.add_text(lead_variable_, "bounds", "lead_time_bnds");
   }

@@ -101,9 +101,22 @@ TEST(ForecastFile, DailyMeansKeepTheBoundsOfTheirTimes) {
   {
     const NetcdfReader file(write_of(folder, input, 2, true));
     EXPECT_EQ(file.values("valid_time_bnds"), (std::vector<double>{24, 72, 72, 120})) << "two whole days";
+    EXPECT_EQ(file.values("time"), std::vector<double>{12});
+    EXPECT_EQ(file.values("lead_time_bnds"), (std::vector<double>{12, 60, 60, 108})) << "the same from there";
   }
   const std::string uneven = write_daily(folder.path() + "/uneven.nc", true);
   EXPECT_FALSE(NetcdfReader(write_of(folder, uneven, 1, false)).has("valid_time_bnds"));
+}
+
+/// As simulations count them: forecasts of them do, too.
+TEST(ForecastFile, TimesWithoutDatesStayWithoutThem) {
+  const TemporaryFolder folder;
+  const NetcdfReader file(write_of(folder, write_daily(folder.path() + "/in.nc", false, "days"), 1, false));
+  for (const char* name : {"time", "valid_time"}) {
+    EXPECT_EQ(file.text(name, "units"), "hours");
+    EXPECT_EQ(file.text(name, "calendar"), "");
+  }
+  EXPECT_EQ(file.values("valid_time"), (std::vector<double>{36, 60, 84, 108}));
 }
 
 }  // namespace kept_coordinates_test
