@@ -126,6 +126,9 @@ void require_options(const EvaluationOptions& options, const Dataset& data, int 
         "the training period is taken");
   if (data.valid_windows().empty())
     throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
+  if (!options.climatology.empty()) data.files().require_dates("--climatology");
+  if (options.climate.groups == ClimateGroups::kSeason || options.climate.groups == ClimateGroups::kMonth)
+    data.files().require_dates("--climate by parts of the year");
   if (options.climate.spin_up >= leads) {
     throw ConfigError(concat("command line: --spin-up ", options.climate.spin_up, " leaves none of the ",
                              counted(leads, "lead"), " for --climate; name a smaller one, or more --leads"));

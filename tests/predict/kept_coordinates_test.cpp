@@ -16,7 +16,7 @@ using testing::NetcdfReader;
 using testing::TemporaryFolder;
 
 /// Daily means at noon, each with its day as bounds; the height of t2m is 2 m, that of u10 10 m.
-std::string write_daily(const std::string& path, bool uneven) {
+std::string write_daily(const std::string& path, bool uneven, const char* units = "days since 1970-01-01") {
   testing::NetcdfWriter file(path);
   const int time = file.dimension("time", 3), bounds = file.dimension("bnds", 2),
             lat = file.dimension("lat", 2), lon = file.dimension("lon", 3);
@@ -28,7 +28,7 @@ std::string write_daily(const std::string& path, bool uneven) {
             other = file.variable("other", NC_DOUBLE, {});
   const int t2m = file.variable("t2m", NC_FLOAT, {time, lat, lon}),
             u10 = file.variable("u10", NC_FLOAT, {time, lat, lon});
-  file.text(times, "units", "days since 1970-01-01");
+  file.text(times, "units", units);
   file.text(times, "bounds", "time_bnds");
   file.text(lats, "units", "degrees_north");
   file.text(lons, "units", "degrees_east");
