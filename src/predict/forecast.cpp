@@ -25,6 +25,7 @@
 #include "predict/start_digest.h"
 #include "predict/step_means.h"
 #include "samples/prescribed_remarks.h"
+#include "samples/state_limits.h"
 #include "task/ensemble.h"
 #include "task/rollouts.h"
 
@@ -63,6 +64,7 @@ class ForecastRun {
   std::vector<std::string> outside() { return outside_.remarks(data_, run_.world()); }
   /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
   std::vector<std::string> gaps() const;
+  std::vector<std::string> units();
   std::vector<std::string> blanks();
 
  private:
@@ -412,6 +414,14 @@ std::vector<std::string> ForecastRun::start_texts() const {
   return texts;
 }
 
+/// Of the states that forecasts start from.
+std::vector<std::string> ForecastRun::units() {
+  const auto [first, last] = std::ranges::minmax(data_.options().input_times);
+  std::vector<Period> used;
+  for (const Time start : starts_) used.push_back({start + first, start + last});
+  return unit_warnings(data_, used, run_.world());
+}
+
 std::vector<std::string> ForecastRun::gaps() const {
   const Time step = data_.options().lead_time;
   std::vector<Period> used;
@@ -480,6 +490,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
+  for (const std::string& warning : run.units()) log.warn(warning);
   const double before = now();
   const ForecastsMade made = run.run(log);
   const double seconds = now() - before;
