@@ -9,6 +9,7 @@
 #include "kernels/cuda_context.h"
 #include "optim/optimizer.h"
 #include "printed.h"
+#include "samples/state_limits.h"
 #include "train/checkpointer.h"
 #include "train/data_remarks.h"
 #include "train/opening_summary.h"
@@ -49,6 +50,20 @@ void check_labels(OpenedRun& run, Log& log) {
   if (const std::string remark = scan.remark(); !remark.empty()) log.warn(remark);
 }
 
+/// Files that are in another unit than they say, where statistics are given, or kept from a run before.
+void check_units(OpenedRun& run, Log& log) {
+  auto* forecasts = dynamic_cast<Dataset*>(&run.data());
+  if (forecasts == nullptr) return;
+  const DataOptions& options = forecasts->options();
+  std::vector<Period> periods;
+  for (const auto& [key, parts] :
+       {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
+    const std::vector<Period> more = forecasts->files().periods(*parts, key);
+    periods.insert(periods.end(), more.begin(), more.end());
+  }
+  for (const std::string& warning : unit_warnings(*forecasts, periods, run.world())) log.warn(warning);
+}
+
 /// States that the files hold more than once.
 void check_repeats(OpenedRun& run, Log& log) {
   if (auto* forecasts = dynamic_cast<Dataset*>(&run.data()))
@@ -85,6 +100,7 @@ void check_planned(Job& job, int ranks) {
   tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) read_validation(run, job.world.context().host());
   check_labels(run, job.log);
+  check_units(run, job.log);
   check_repeats(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
@@ -109,6 +125,7 @@ void check_started(Job& job) {
   tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run, job.log);
+  check_units(run, job.log);
   check_repeats(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }

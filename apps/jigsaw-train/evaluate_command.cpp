@@ -1,6 +1,5 @@
 #include <charconv>
 #include <cmath>
-#include <csignal>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -153,7 +152,6 @@ ConfigArguments with_thresholds(const EvaluateArguments& options) {
 
 /// Scores a model over a period. Errors end as those of training do.
 ExitCode run_evaluate(const EvaluateArguments& options) {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever reads the table is gone; the scores stand in the files, too
   return run_job(with_thresholds(options), [&](Job& job) {
     Configuration configuration = job.configuration;
     if (options.leads > 0) configuration.validation.rollout = options.leads;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

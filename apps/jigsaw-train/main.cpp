@@ -158,6 +158,7 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace jigsaw;
+  open_standard_streams();
   install_stop_signals();  // before MPI begins, which leaves handlers that are there
   leave_failed_files_alone();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails, as on a full disk

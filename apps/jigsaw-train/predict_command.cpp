@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -161,7 +160,6 @@ ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile*
 
 /// Writes what a model predicts, in physical units. Errors end as those of training do.
 ExitCode run_predict(const PredictArguments& options, const std::string& command_line) {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever reads stdout is gone; what is predicted stands in the file
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     const PredictKind kind = kind_of(configuration.data);

@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output_place.h"

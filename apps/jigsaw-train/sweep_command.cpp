@@ -8,6 +8,7 @@
 #include <iostream>
 #include <set>
 
+#include "base/disk.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
@@ -53,6 +54,7 @@ struct Sweep {
   std::vector<Assignment> wanted;
   std::filesystem::path folder;
   std::vector<HalvingRound> rounds;  ///< of successive halving; else empty
+  Keys<Configuration> keys = keys_of<Configuration>();
 
   /// The configuration with what a run sets.
   Json changed(const Assignment& run) const {
@@ -62,7 +64,7 @@ struct Sweep {
   }
   bool accepts(const Assignment& run) const {
     try {
-      parse<Configuration>(changed(run));
+      parse(keys, changed(run));
       return true;
     } catch (const ConfigError&) {
       return false;
@@ -113,7 +115,7 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
   if (arguments.config.empty()) throw ConfigError("command line: sweep needs --config FILE beside --grid");
   Sweep sweep;
   sweep.json = configuration_json(arguments);
-  sweep.base = parse<Configuration>(sweep.json);
+  sweep.base = parse(sweep.keys, sweep.json);
   sweep.space = parse<SearchSpace>(load_config(options.grid, "sweep"));
   draw_whole_numbers(sweep.space, [&](const Assignment& run) { return sweep.accepts(run); });
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
@@ -139,7 +141,7 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
 RunList::Check check_of(const Sweep& sweep) {
   return [&sweep](const Assignment& run) {
     try {
-      check_metric(sweep.space, parse<Configuration>(sweep.changed(run)));
+      check_metric(sweep.space, parse(sweep.keys, sweep.changed(run)));
     } catch (const ConfigError& error) {
       throw ConfigError(concat("the sweep's run ", Json(run).dump(), ": ", error.what(),
                                wants_whole_numbers(sweep.space, run, [&](const Assignment& other) {

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 
 #include "base/text.h"
@@ -54,7 +53,6 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
 
 ExitCode run_training(const TrainArguments& options, const std::string& command_line,
                       const ChooseConfiguration& choose) {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever reads stdout is gone; the lines stand in the run directory, too
   return run_job(choose, [&](Job& job) {
     RunOptions run;
     run.config_folder = job.folder;

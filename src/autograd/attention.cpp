@@ -8,6 +8,7 @@
 #include "autograd/registry.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/record/repeated_steps.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
@@ -229,19 +230,25 @@ class Call {
     Box box = Box::whole(rows);
     box.begin[2] = own_k.slot, box.extent[2] = 2;
     const Array own = packed_ ? extract_box(frame_.context(), own_k.array, box) : own_k.array;
+    const auto owner_at = [&](int step) { return (rank - step + members()) % members(); };
     const auto fetch = [&](int step) {
-      const int owner = (rank - step + members()) % members();
+      const int owner = owner_at(step);
       return transfer(own, (rank + step) % members(), owner, block_count(rows, owner));
     };
     Pending next = fetch(1);
     frame_.long_work_follows();
     f(rank, own_k, own_v);
+    std::vector<std::vector<std::int64_t>> kinds;  // by the blocks of the steps before, here and behind
     for (int step = 1; step < members(); ++step) {
-      const int owner = (rank - step + members()) % members();
+      kinds.push_back({block_tokens(owner_at(step - 1)), block_tokens(owner_at(step)),
+                       step + 1 < members() ? block_tokens(owner_at(step + 1)) : -1});
+    }
+    for_steps(frame_.group(ring_), kinds, [&](std::size_t number) {
+      const int step = static_cast<int>(number) + 1, owner = owner_at(step);
       const Array block = next.wait().reshaped(block_shape(rows, block_tokens(owner), 2));
       if (step + 1 < members()) next = fetch(step + 1);
       f(owner, {block, 0}, {block, 1});
-    }
+    });
   }
 
   /// Gradients of keys and values on their way back to the owners, added up there in the order of the steps.

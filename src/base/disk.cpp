@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "base/file.h"
 #include "base/text.h"
 
 namespace jigsaw::inline base {
@@ -41,7 +40,7 @@ bool is_of_disk(const std::error_code& error) {
 }
 
 bool is_of_disk(const Error& error) {
-  return dynamic_cast<const DiskError*>(&error) != nullptr;
+  return error.code() == ExitCode::kCheckpoint;
 }
 
 std::string reason_of(int error, const std::string& path, std::int64_t needed) {

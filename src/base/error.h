@@ -21,6 +21,8 @@ class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ExitCode code() const { return code_; }
+  /// The same error in other words: an error may be kept as a value, and be told later of what it befell.
+  Error saying(const std::string& message) const { return {code_, message}; }
 
  private:
   ExitCode code_;
@@ -42,6 +44,23 @@ class DataError : public Error {
 class CheckpointError : public Error {
  public:
   explicit CheckpointError(const std::string& message) : Error(ExitCode::kCheckpoint, message) {}
+};
+
+/// A file or folder that cannot be opened, read or written: "cannot write PATH: No space left on device".
+/// Callers that know what the file is for turn it into the error of their exit code.
+class FileError : public Error {
+ public:
+  explicit FileError(const std::string& message) : FileError(ExitCode::kInternal, message) {}
+
+ protected:
+  FileError(ExitCode code, const std::string& message) : Error(code, message) {}
+};
+
+/// What could not be written since the disk takes nothing more (is_of_disk() in base/disk.h): one exit code,
+/// whatever it was.
+class DiskError : public FileError {
+ public:
+  explicit DiskError(const std::string& message) : FileError(ExitCode::kCheckpoint, message) {}
 };
 
 /// Loss or gradient not finite for too many steps in a row.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/disk.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
 

@@ -6,36 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/disk.h"
 #include "base/error.h"
 
 namespace jigsaw::inline base {
-
-/// A file or folder that cannot be opened, read or written: "cannot write PATH: No space left on device".
-/// Callers that know what the file is for turn it into the error of their exit code.
-class FileError : public Error {
- public:
-  explicit FileError(const std::string& message) : FileError(ExitCode::kInternal, message) {}
-
- protected:
-  FileError(ExitCode code, const std::string& message) : Error(code, message) {}
-};
-
-/// What could not be written since the disk takes nothing more (is_of_disk()): one exit code, whatever it
-/// was.
-class DiskError : public FileError {
- public:
-  explicit DiskError(const std::string& message) : FileError(ExitCode::kCheckpoint, message) {}
-};
-
-/// Throws the error that becomes of one of output: of the disk it stays, any other is an error of the
-/// caller's.
-/// @param error  a FileError, std::error_code or error number.
-template <typename As, typename Cause>
-[[noreturn]] void refuse_output(const Cause& error, const std::string& message) {
-  if (is_of_disk(error)) throw DiskError(message);
-  throw As(message);
-}
 
 /// What tells whether a file is still what it was: its place on the disk, its length, and when it was last
 /// written to.

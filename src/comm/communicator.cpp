@@ -210,10 +210,9 @@ Pending Communicator::start_all_to_all(const Array& send, std::span<const std::i
             .receive_counts = to_vector(receive_counts),
             .block = block};
   check_pieces(call, sum(call.counts));
-  for (const auto& counts : {call.counts, call.receive_counts}) {
-    const std::int64_t most = *std::max_element(counts.begin(), counts.end());
-    if (block > 0 && most > block)
-      refuse(call, concat("a count of ", most, " is above the block of ", block));
+  for (const auto* counts : {&call.counts, &call.receive_counts}) {
+    const std::int64_t most = block > 0 ? *std::max_element(counts->begin(), counts->end()) : 0;
+    if (most > block) refuse(call, concat("a count of ", most, " is above the block of ", block));
   }
   const auto own = static_cast<std::size_t>(rank());
   if (call.counts[own] != call.receive_counts[own]) {

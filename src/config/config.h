@@ -17,10 +17,10 @@ namespace jigsaw::inline config {
 /// The configuration as the struct T, whose keys `declare(Keys<T>&)` declares; keys that are not given
 /// keep their default. @throws ConfigError  one sentence with the dotted path of the first error; also of a
 /// key that has no effect in this configuration.
+/// @param keys   keys_of<T>(), which whoever reads many makes once.
 /// @param whole  what errors of all of it begin with.
 template <typename T>
-T parse(const Json& config, const std::string& whole = "the configuration") {
-  const Keys<T> keys = keys_of<T>();
+T parse(const Keys<T>& keys, const Json& config, const std::string& whole = "the configuration") {
   T value{};
   try {
     keys.read(config, value, Place(whole));
@@ -29,6 +29,11 @@ T parse(const Json& config, const std::string& whole = "the configuration") {
   }
   refuse_void_keys(keys, config, keys.write(value));
   return value;
+}
+
+template <typename T>
+T parse(const Json& config, const std::string& whole = "the configuration") {
+  return parse(keys_of<T>(), config, whole);
 }
 
 /// Sentences on keys that were given and do nothing for now, such as checkpoint.keep without checkpoints.

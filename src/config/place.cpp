@@ -16,11 +16,11 @@ Place::Place(std::string path, int depth, std::string whole)
 Place Place::key(std::string_view name) const {
   const std::string escaped = quote(name);
   const std::string shown = escaped.substr(1, escaped.size() - 2);
-  return {path_.empty() ? shown : concat(path_, ".", shown), depth_ + 1, whole_};
+  return {path_.empty() ? shown : path_ + "." + shown, depth_ + 1, whole_};
 }
 
 Place Place::item(std::size_t index) const {
-  return {concat(path_, "[", index, "]"), depth_ + 1, whole_};
+  return {path_ + "[" + std::to_string(index) + "]", depth_ + 1, whole_};
 }
 
 void Place::error(std::string_view sentence) const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/output_place.h"

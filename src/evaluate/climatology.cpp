@@ -22,6 +22,7 @@ int longest_year(Calendar calendar) {
     case Calendar::kStandard:
     case Calendar::kAllLeap:
     case Calendar::kJulian:
+    case Calendar::kNone:
       break;
   }
   return 366;
@@ -35,6 +36,7 @@ double weight_between(int day, int other, int year) {
 
 /// The days of the year that a state stands for.
 std::vector<int> days_of(Time time, Calendar calendar) {
+  if (calendar == Calendar::kNone) return {1};
   const int day = day_of_year(time, calendar);
   const bool fills = day == days_in_year(time, calendar) && day < longest_year(calendar);
   return fills ? std::vector{day, day + 1} : std::vector{day};
@@ -43,6 +45,7 @@ std::vector<int> days_of(Time time, Calendar calendar) {
 }  // namespace
 
 DayAndHour day_and_hour(Time time, Calendar calendar) {
+  if (calendar == Calendar::kNone) return {1, 0};  // so that all states are of the same mean
   return {day_of_year(time, calendar), ((time % kDay) + kDay) % kDay};
 }
 

@@ -19,6 +19,7 @@
 #include "fields/shared_files.h"
 #include "fields/units.h"
 #include "samples/prescribed_remarks.h"
+#include "samples/state_limits.h"
 #include "task/grid_warnings.h"
 #include "train/data_report.h"
 #include "train/validation.h"
@@ -126,6 +127,9 @@ void require_options(const EvaluationOptions& options, const Dataset& data, int 
         "the training period is taken");
   if (data.valid_windows().empty())
     throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
+  if (!options.climatology.empty()) data.files().require_dates("--climatology");
+  if (options.climate.groups == ClimateGroups::kSeason || options.climate.groups == ClimateGroups::kMonth)
+    data.files().require_dates("--climate by parts of the year");
   if (options.climate.spin_up >= leads) {
     throw ConfigError(concat("command line: --spin-up ", options.climate.spin_up, " leaves none of the ",
                              counted(leads, "lead"), " for --climate; name a smaller one, or more --leads"));
@@ -151,6 +155,16 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
     report.units.push_back(files.units(target.field));
   }
   return report;
+}
+
+/// What the files lack of the period, and behind it how many windows are left out for that.
+std::vector<std::string> coverage_of(const Dataset& data, int leads, const std::string& period) {
+  std::vector<std::string> warnings = coverage_warnings(data, data.options().valid, period);
+  const std::string left_out = window_coverage(data, leads).sentence(period);
+  if (left_out.empty()) return warnings;
+  if (warnings.empty()) return {left_out};
+  warnings.back() += "; " + left_out;
+  return warnings;
 }
 
 }  // namespace
@@ -186,7 +200,9 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   const FileOpener open_file =
       share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
-  for (const std::string& warning : coverage_warnings(data, data.options().valid, options.period))
+  for (const std::string& warning : coverage_of(data, leads, options.period)) log.warn(warning);
+  for (const std::string& warning :
+       unit_warnings(data, data.files().periods(data.options().valid, "data.valid"), run.world()))
     log.warn(warning);
   for (const std::string& remark :
        gap_remarks(data, data.files().periods(data.options().valid, "data.valid")))
@@ -220,8 +236,6 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
     for (const std::string& line : table_of(report)) log.info(line);
-    if (const std::string left_out = report.coverage.sentence(options.period); !left_out.empty())
-      log.warn(left_out);
     warn_of_not_finite(report, log);
   });
   log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),

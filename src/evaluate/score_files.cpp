@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -126,6 +126,8 @@ Json json_of(const ScoreReport& report) {
                {"forecasts", report.forecasts}, {"lead_hours", leads_of(report)}, {"regions", Json::object()},
                {"scores", Json::object()}};
   json["coverage"] = report.coverage.to_json();
+  for (int lead = 1; report.of_months && lead <= scores.leads(); ++lead)
+    json["lead_months"].push_back(lead * report.lead_time / kMonth);
   if (scores.members() > 1) json["members"] = scores.members();
   for (const Region& region : scores.regions()) {
     json["regions"][region.name] = {

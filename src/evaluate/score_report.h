@@ -24,7 +24,8 @@ struct ScoreReport {
 /// A table: for each variable and region its scores at each lead; then the same of each of its thresholds;
 /// then those of its climate by group, and its trends.
 std::vector<std::string> table_of(const ScoreReport& report);
-/// {"lead_hours": [6, 12], "scores": {"t2m": {"all": {"rmse": [1.2, 1.9], …}}}, "spectra": …}, of several
+/// {"lead_hours": [6, 12], "scores": {"t2m": {"all": {"rmse": [1.2, 1.9], …}}}, "spectra": …}, of months
+/// "lead_months": [1, 2] beside the hours, of which a month has 720; of several
 /// members "rank_histograms": {"t2m": {"all": …}}, too; null where there is no number. Of
 /// thresholds "thresholds": {"tp": {"0.1": {"all": {"csi": […], …}}}}; of a climate "climate", as
 /// climate_of() gives it.

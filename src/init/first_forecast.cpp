@@ -133,8 +133,9 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                        prescribed = named(fields.changing.prescribed);
   std::vector<std::string> forcings;
   if (has_places(files, notices)) forcings = {"latitude", "longitude"};
-  if (step < kDay) forcings.emplace_back("time_of_day");
-  if (times.back() - times.front() > 60 * kDay) forcings.emplace_back("day_of_year");
+  const bool dated = calendar != Calendar::kNone;
+  if (dated && step < kDay) forcings.emplace_back("time_of_day");
+  if (dated && times.back() - times.front() > 60 * kDay) forcings.emplace_back("day_of_year");
 
   Section data;
   data.add("files", quoted_list(names_of(options, options.files, paths)));

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parallel/sent_elements.h"
-
 namespace jigsaw::inline parallel {
 
 namespace {
@@ -140,7 +138,8 @@ std::int64_t least_kept(const MeshShape& mesh, const Step& step) {
   return step.to.box(mesh, last).extent.count();
 }
 
-TransferCost step_cost(const MeshShape& mesh, const Step& step, const Layout& now, double element_bytes) {
+TransferCost step_cost(const MeshShape& mesh, const Step& step, const Layout& now, double element_bytes,
+                       SentElements* known) {
   double ranks = 1;
   for (int axis = 0; axis < mesh.axes; ++axis) {
     if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
@@ -158,7 +157,8 @@ TransferCost step_cost(const MeshShape& mesh, const Step& step, const Layout& no
       sent = elements - static_cast<double>(least_kept(mesh, step));
       break;
     case Collective::kAllToAll:
-      sent = static_cast<double>(most_sent_elements(mesh, step, now));
+      sent =
+          static_cast<double>(known != nullptr ? known->most(step, now) : SentElements(mesh).most(step, now));
       break;
     default:
       break;
@@ -172,12 +172,12 @@ TransferCost step_cost(const MeshShape& mesh, const Step& step, const Layout& no
 /// Calls `use` with each step and what it sends.
 template <typename Use>
 void for_each_step(const MeshShape& mesh, const Layout& from, const Layout& to, double element_bytes,
-                   const Use& use) {
+                   SentElements* known, const Use& use) {
   if (from == to) return;
   const Layout* now = &from;
   const Steps steps = redistribution_steps(mesh, from, to);
   for (const Step& step : steps) {
-    use(step, step_cost(mesh, step, *now, element_bytes));
+    use(step, step_cost(mesh, step, *now, element_bytes, known));
     now = &step.to;
   }
 }
@@ -187,13 +187,15 @@ void for_each_step(const MeshShape& mesh, const Layout& from, const Layout& to, 
 TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layout& to,
                            double element_bytes) {
   TransferCost sum;
-  for_each_step(mesh, from, to, element_bytes, [&](const Step&, const TransferCost& cost) { sum += cost; });
+  for_each_step(mesh, from, to, element_bytes, nullptr,
+                [&](const Step&, const TransferCost& cost) { sum += cost; });
   return sum;
 }
 
-double transfer_seconds(const MeshShape& mesh, const Layout& from, const Layout& to, const CostModel& model) {
+double transfer_seconds(const MeshShape& mesh, const Layout& from, const Layout& to, const CostModel& model,
+                        SentElements* sent) {
   double seconds = 0;
-  for_each_step(mesh, from, to, model.element_bytes, [&](const Step& step, const TransferCost& cost) {
+  for_each_step(mesh, from, to, model.element_bytes, sent, [&](const Step& step, const TransferCost& cost) {
     seconds += model.seconds(mesh, step.axes, cost);
   });
   return seconds;

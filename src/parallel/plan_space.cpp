@@ -12,6 +12,7 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
     : trace_(trace),
       mesh_(mesh),
       model_(model),
+      sent_(mesh),
       in_node_(ranks_in_node(mesh, model.ranks_per_node)),
       reads_(trace.values.size(), 0),
       homes_(trace.values.size()),
@@ -45,7 +46,7 @@ double PlanSpace::transfer(const Layout& from, const Layout& to) const {
   ++transfers_;
   if (from == to) return 0;
   const auto [place, fresh] = known_.try_emplace({from, to});
-  if (fresh) place->second = transfer_seconds(mesh_, from, to, model_);
+  if (fresh) place->second = transfer_seconds(mesh_, from, to, model_, &sent_);
   return place->second;
 }
 

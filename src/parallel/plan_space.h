@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parallel/planner.h"
+#include "parallel/sent_elements.h"
 
 namespace jigsaw::inline parallel {
 
@@ -81,6 +82,7 @@ class PlanSpace {
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
+  mutable SentElements sent_;
   const std::array<int, kMaxAxes> in_node_;  // ranks_in_node()
   std::vector<int> reads_;                   // by value: how often backward reads it, at most
   std::vector<std::vector<ShardingRule>>

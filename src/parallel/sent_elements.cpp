@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <iterator>
-#include <limits>
+#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,47 +31,90 @@ bool some_are_apart(const MeshShape& mesh, const Layout& a, const Layout& b) {
   return false;
 }
 
-/// Calls f with the coordinates along `axes`, those of other axes zero, and a number for each: the sum over
-/// axes of coordinate × stride.
+/// By axis what a coordinate adds to the number of something.
+using Strides = std::array<int, kMaxAxes>;
+
+/// Calls f for all coordinates along `axes`, the last axis fastest, with a number for each of `strides`: the
+/// sum over axes of coordinate × stride, from `first` on.
 template <typename F>
-void for_members(const MeshShape& mesh, AxisSet axes, const std::array<int, kMaxAxes>& strides, const F& f) {
+void for_members(const MeshShape& mesh, AxisSet axes, std::span<const Strides> strides, const F& f,
+                 std::span<const int> first = {}) {
+  std::array<int, Shape::kMaxRank> numbers{};
+  std::ranges::copy(first, numbers.begin());
   Coordinates at{};
-  int number = 0;
   for (bool more = true; more;) {
-    f(at, number);
+    f(std::span<const int>(numbers).first(strides.size()));
     more = false;
     for (int axis = mesh.axes - 1; axis >= 0 && !more; --axis) {
       const auto a = static_cast<std::size_t>(axis);
       if (!contains(axes, axis)) continue;
       more = at[a] + 1 < mesh.size[a];
-      number += more ? strides[a] : -at[a] * strides[a];
-      at[a] = more ? at[a] + 1 : 0;
+      const int change = more ? 1 : -at[a];
+      at[a] += change;
+      for (std::size_t i = 0; i < strides.size(); ++i) numbers[i] += change * strides[i][a];
     }
   }
 }
 
-/// The ranges of one dim that the members of a group hold.
+/// Numbers of coordinates along `axes`, the last one fastest. @return  how many there are
+int number_members(const MeshShape& mesh, AxisSet axes, Strides& strides) {
+  int count = 1;
+  for (int axis = mesh.axes - 1; axis >= 0; --axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (!contains(axes, axis)) continue;
+    strides[a] = count;
+    count *= mesh.size[a];
+  }
+  return count;
+}
+
+/// How one layout cuts a dim: by axis its unit, 0 where it does not.
+using Cuts = std::array<std::int64_t, kMaxAxes>;
+
+Cuts cuts_of(const MeshShape& mesh, const Layout& layout, int dim) {
+  Cuts cuts{};
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const Placement& p = layout.placements[axis];
+    if (p.is_shard() && p.dim == dim) cuts[static_cast<std::size_t>(axis)] = p.unit;
+  }
+  return cuts;
+}
+
+AxisSet axes_of(const MeshShape& mesh, const Cuts& cuts) {
+  AxisSet axes = 0;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (cuts[a] > 0 && mesh.size[a] > 1) axes |= axis_bit(axis);
+  }
+  return axes;
+}
+
+/// The ranges of one dim that the members of a group hold, as Layout::box() has them; along other axes of the
+/// first ranks.
 struct DimParts {
-  AxisSet axes = 0;                     ///< of the group, that cut the dim
-  std::array<int, kMaxAxes> strides{};  ///< a member's range is parts[sum of coordinate × stride]
+  AxisSet axes = 0;   ///< of the group, that cut the dim
+  Strides strides{};  ///< a member's range is parts[sum of coordinate × stride]
   std::vector<Range> parts;
 
-  DimParts(const MeshShape& mesh, const Layout& layout, int dim, AxisSet group) {
-    int count = 1;
-    Layout alone{Shape{layout.global[dim]}, {}};
-    for (int axis = mesh.axes - 1; axis >= 0; --axis) {
-      const auto a = static_cast<std::size_t>(axis);
-      const Placement& p = layout.placements[axis];
-      if (p.is_shard() && p.dim == dim) alone.placements[axis] = Placement::shard(0, p.unit);
-      if (!contains(group, axis) || mesh.size[a] == 1 || !p.is_shard() || p.dim != dim) continue;
-      axes |= axis_bit(axis);
-      strides[a] = count;
-      count *= mesh.size[a];
+  DimParts(const MeshShape& mesh, std::int64_t extent, const Cuts& cuts, AxisSet group)
+      : axes(axes_of(mesh, cuts) & group) {
+    const auto first = std::ranges::find_if(cuts, [](std::int64_t unit) { return unit > 0; });
+    const std::int64_t unit = first == cuts.end() ? 1 : *first;
+    parts = {{0, (extent + unit - 1) / unit}};
+    for (int axis = 0; axis < mesh.axes; ++axis) {
+      if (!contains(axes_of(mesh, cuts), axis)) continue;
+      const int size = mesh.size[static_cast<std::size_t>(axis)];
+      std::vector<Range> finer;
+      for (const Range& part : parts) {
+        for (int i = 0; i < (contains(axes, axis) ? size : 1); ++i) {
+          const Range range = cut_range(part.size(), size, i);
+          finer.push_back({part.begin + range.begin, part.begin + range.end});
+        }
+      }
+      parts = std::move(finer);
     }
-    parts.resize(static_cast<std::size_t>(count));
-    for_members(mesh, axes, strides, [&](const Coordinates& at, int number) {
-      parts[static_cast<std::size_t>(number)] = range_of(alone.box(mesh, at), 0);
-    });
+    for (Range& part : parts) part = {std::min(part.begin * unit, extent), std::min(part.end * unit, extent)};
+    number_members(mesh, axes, strides);
   }
 };
 
@@ -93,30 +138,75 @@ class Covered {
   std::vector<std::int64_t> sums_ = {0};  ///< elements of the first so many
 };
 
-/// One dim of an all-to-all: how much of it a member keeps, and how much of it all to which the member sends
-/// take of it together. It grows with the parts before and behind it, not with their product.
+/// What all to which a member sends take together of a dim, or of several, and what it keeps for itself.
+struct Share {
+  std::int64_t taken = 1, kept = 1;
+};
+
+/// Of some members' shares those that may be the most that is sent, whatever the other dims are: no two of
+/// which one has as much taken and keeps no more. By what is taken, and hence by what is kept, ascending.
+class Front {
+ public:
+  void add(const Share& share) {
+    const auto place = std::ranges::lower_bound(shares_, share.taken, {}, &Share::taken);
+    if (place != shares_.end() && place->kept <= share.kept) return;
+    auto end = place;
+    while (end != shares_.end() && end->taken == share.taken) ++end;
+    auto begin = place;
+    while (begin != shares_.begin() && std::prev(begin)->kept >= share.kept) --begin;
+    shares_.insert(shares_.erase(begin, end), share);
+  }
+  /// Of members of which some dims have these shares and others those.
+  void add_products(std::span<const Share> some, std::span<const Share> others) {
+    for (const Share& a : some) {
+      for (const Share& b : others) add({a.taken * b.taken, a.kept * b.kept});
+    }
+  }
+  std::span<const Share> shares() const { return shares_; }
+  void clear() { shares_.clear(); }
+
+ private:
+  std::vector<Share> shares_;
+};
+
+/// What shares in a dim depend on.
+struct DimKey {
+  std::int64_t extent = 0;
+  Cuts before{}, after{};
+  AxisSet group = 0;  ///< of the step, as far as they cut the dim
+  AxisSet fixed = 0;  ///< of these those along which members send only to those with their own coordinate;
+                      ///< they do not cut what is held
+  bool operator==(const DimKey&) const = default;
+};
+
+struct DimHash {
+  std::size_t operator()(const DimKey& key) const {
+    std::uint64_t hash = 0;
+    const auto add = [&](std::int64_t number) {
+      hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 32U;
+    };
+    for (const std::int64_t number : {key.extent, std::int64_t{key.group}, std::int64_t{key.fixed}})
+      add(number);
+    for (const Cuts* cuts : {&key.before, &key.after}) std::ranges::for_each(*cuts, add);
+    return hash;
+  }
+};
+
+/// One dim of an all-to-all: the shares of all members. It grows with the parts before and behind it, not
+/// with their product.
 class DimFlow {
  public:
-  using Strides = std::array<int, kMaxAxes>;
-
-  /// @param fixed  axes of the group along which members send only to those with their own coordinate; they
-  /// do
-  ///               not cut what is held.
-  DimFlow(const MeshShape& mesh, const Step& step, const Layout& held, int dim, AxisSet fixed)
-      : before_(mesh, held, dim, step.axes), after_(mesh, step.to, dim, step.axes) {
-    int columns = 1;
+  DimFlow(const MeshShape& mesh, const DimKey& key)
+      : mesh_(mesh),
+        before_(mesh, key.extent, key.before, key.group),
+        after_(mesh, key.extent, key.after, key.group) {
     Strides column{};
-    for (int axis = mesh.axes - 1; axis >= 0; --axis) {
-      const auto a = static_cast<std::size_t>(axis);
-      if (!contains(after_.axes, axis) || !contains(fixed, axis)) continue;
-      column[a] = columns;
-      columns *= mesh.size[a];
-    }
+    const int columns = number_members(mesh, after_.axes & key.fixed, column);
     std::vector<std::vector<Range>> takers(static_cast<std::size_t>(columns));
-    for_members(mesh, after_.axes, after_.strides, [&](const Coordinates& at, int number) {
-      int own = 0;
-      for (std::size_t a = 0; a < at.size(); ++a) own += at[a] * column[a];
-      takers[static_cast<std::size_t>(own)].push_back(after_.parts[static_cast<std::size_t>(number)]);
+    for_members(mesh, after_.axes, std::array{column, after_.strides}, [&](std::span<const int> number) {
+      takers[static_cast<std::size_t>(number[0])].push_back(
+          after_.parts[static_cast<std::size_t>(number[1])]);
     });
     taken_.resize(before_.parts.size() * takers.size());
     for (std::size_t c = 0; c < takers.size(); ++c) {
@@ -126,100 +216,159 @@ class DimFlow {
             covered.below(before_.parts[i].end) - covered.below(before_.parts[i].begin);
       }
     }
-    for (std::size_t a = 0; a < strides_taken_.size(); ++a)
+    for (std::size_t a = 0; a < column.size(); ++a)
       strides_taken_[a] = before_.strides[a] * columns + column[a];
-    most_taken_ = *std::ranges::max_element(taken_);
-    least_kept_ = std::numeric_limits<std::int64_t>::max();
-    for_members(mesh, before_.axes | after_.axes, before_.strides, [&](const Coordinates& at, int number) {
-      int own = 0;
-      for (std::size_t a = 0; a < at.size() && least_kept_ > 0; ++a) own += at[a] * after_.strides[a];
-      if (least_kept_ > 0) least_kept_ = std::min(least_kept_, kept(number, own));
-    });
   }
 
-  bool constant() const { return (before_.axes | after_.axes) == 0; }
-  /// For a member, by the sums of its coordinates × strides.
-  std::int64_t kept(int before, int after) const {
-    const Range &a = before_.parts[static_cast<std::size_t>(before)],
-                &b = after_.parts[static_cast<std::size_t>(after)];
-    return std::max<std::int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+  /// On which shares depend.
+  AxisSet axes() const { return before_.axes | after_.axes; }
+
+  /// By the coordinates along some axes, the last one fastest.
+  struct Table {
+    AxisSet axes = 0;
+    Strides strides{};
+    std::vector<Share> shares;
+    std::vector<std::size_t> ends;
+
+    std::span<const Share> at(int number) const {
+      const auto n = static_cast<std::size_t>(number);
+      const std::size_t begin = n == 0 ? 0 : ends[n - 1];
+      return std::span(shares).subspan(begin, ends[n] - begin);
+    }
+  };
+  /// Over all members with the same coordinates along these of axes(). Found once.
+  const Table& fronts(AxisSet along) {
+    const auto known = std::ranges::find(tables_, along, &Table::axes);
+    if (known != tables_.end()) return *known;
+    Table& table = tables_.emplace_back();
+    table.axes = along;
+    number_members(mesh_, along, table.strides);
+    const std::array numbers = {before_.strides, after_.strides, strides_taken_};
+    Front front;
+    for_members(mesh_, along, numbers, [&](std::span<const int> there) {
+      front.clear();
+      const auto add = [&](std::span<const int> number) {
+        front.add(share(number[0], number[1], number[2]));
+      };
+      for_members(mesh_, axes() & ~along, numbers, add, there);
+      table.shares.insert(table.shares.end(), front.shares().begin(), front.shares().end());
+      table.ends.push_back(table.shares.size());
+    });
+    return table;
   }
-  std::int64_t taken(int number) const { return taken_[static_cast<std::size_t>(number)]; }
-  std::int64_t least_kept() const { return least_kept_; }
-  std::int64_t most_taken() const { return most_taken_; }
-  const Strides& strides_before() const { return before_.strides; }
-  const Strides& strides_after() const { return after_.strides; }
-  const Strides& strides_taken() const { return strides_taken_; }
 
  private:
+  Share share(int before, int after, int taken) const {
+    const Range &a = before_.parts[static_cast<std::size_t>(before)],
+                &b = after_.parts[static_cast<std::size_t>(after)];
+    return {taken_[static_cast<std::size_t>(taken)],
+            std::max<std::int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin))};
+  }
+
+  MeshShape mesh_;
   DimParts before_, after_;
   std::vector<std::int64_t> taken_;
   Strides strides_taken_{};
-  std::int64_t least_kept_ = 0, most_taken_ = 0;
+  std::deque<Table> tables_;
 };
 
-/// The most that a member sends: each dim's share is found apart, for an axis cuts one dim only, and the sum
-/// over those who take factors; what it keeps for itself is no message.
-std::int64_t most_sent(const MeshShape& mesh, AxisSet group, const std::vector<DimFlow>& dims,
-                       std::int64_t copies, std::int64_t constant) {
-  std::array<int, Shape::kMaxRank> before{}, after{}, taken{};
-  Coordinates at{};
-  std::int64_t most = 0, bound = copies * constant, least_kept = constant;
-  for (const DimFlow& dim : dims) {
-    bound *= dim.most_taken();
-    least_kept *= dim.least_kept();
+/// The shares of dims together, of which each is bound to the others by axes: of dims that are not they are
+/// found apart, for what is sent is a product over dims, less another.
+/// @param shared  axes that shares in several dims depend on
+Front front_of(const MeshShape& mesh, const std::vector<DimFlow*>& dims, AxisSet shared) {
+  AxisSet along = 0;
+  std::vector<const DimFlow::Table*> tables;
+  std::vector<Strides> strides;
+  for (DimFlow* dim : dims) {
+    tables.push_back(&dim->fronts(dim->axes() & shared));
+    strides.push_back(tables.back()->strides);
+    along |= tables.back()->axes;
   }
-  bound -= least_kept;  // which an early member attains as a rule
-  for (bool more = true; more && most < bound;) {
-    std::int64_t all = copies * constant, own = constant;
-    for (std::size_t d = 0; d < dims.size(); ++d) {
-      all *= dims[d].taken(taken[d]);
-      own *= dims[d].kept(before[d], after[d]);
+  Front found, joined, next;
+  for_members(mesh, along, strides, [&](std::span<const int> number) {
+    Share single;  // where each dim has but one, as most have
+    std::size_t singles = 0;
+    for (; singles < tables.size() && tables[singles]->at(number[singles]).size() == 1; ++singles) {
+      const Share& share = tables[singles]->at(number[singles]).front();
+      single = {single.taken * share.taken, single.kept * share.kept};
     }
-    most = std::max(most, all - own);
-    more = false;
-    for (int axis = mesh.axes - 1; axis >= 0 && !more; --axis) {
-      const auto a = static_cast<std::size_t>(axis);
-      if (!contains(group, axis)) continue;
-      more = at[a] + 1 < mesh.size[a];
-      const int change = more ? 1 : -at[a];
-      at[a] += change;
-      for (std::size_t d = 0; d < dims.size(); ++d) {
-        before[d] += change * dims[d].strides_before()[a];
-        after[d] += change * dims[d].strides_after()[a];
-        taken[d] += change * dims[d].strides_taken()[a];
-      }
+    if (singles == tables.size()) return found.add(single);
+    std::span<const Share> together = tables[0]->at(number[0]);
+    for (std::size_t d = 1; d < tables.size(); ++d) {
+      next.clear();
+      next.add_products(together, tables[d]->at(number[d]));
+      std::swap(joined, next);
+      together = joined.shares();
     }
-  }
-  return most;
+    for (const Share& share : together) found.add(share);
+  });
+  return found;
 }
 
 }  // namespace
 
-std::int64_t most_sent_elements(const MeshShape& mesh, const Step& step, const Layout& held) {
+class SentElements::Dims {
+ public:
+  DimFlow& flow(const MeshShape& mesh, const Step& step, const Layout& held, int dim, AxisSet fixed) {
+    DimKey key{held.global[dim], cuts_of(mesh, held, dim), cuts_of(mesh, step.to, dim), 0, 0};
+    key.group = step.axes & (axes_of(mesh, key.before) | axes_of(mesh, key.after));
+    key.fixed = key.group & fixed;
+    return flows_.try_emplace(key, mesh, key).first->second;
+  }
+
+ private:
+  std::unordered_map<DimKey, DimFlow, DimHash> flows_;
+};
+
+SentElements::SentElements(const MeshShape& mesh) : mesh_(mesh), dims_(std::make_unique<Dims>()) {}
+SentElements::~SentElements() = default;
+
+std::int64_t SentElements::most(const Step& step, const Layout& held) {
   AxisSet fixed = 0;
   std::int64_t copies = 1;  // of what is held, that go out
-  for (int axis = 0; axis < mesh.axes; ++axis) {
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
     if (!contains(step.axes, axis)) continue;
     const bool cut = held.placements[axis].is_shard();
     if (!cut) fixed |= axis_bit(axis);
-    if (cut && step.to.placements[axis].is_replicate()) copies *= mesh.size[static_cast<std::size_t>(axis)];
+    if (cut && step.to.placements[axis].is_replicate()) copies *= mesh_.size[static_cast<std::size_t>(axis)];
   }
   if (fixed == 0) {
-    const Shape source = held.largest_piece(mesh), target = step.to.largest_piece(mesh);
-    std::int64_t kept = some_are_apart(mesh, held, step.to) ? 0 : 1;
+    const Shape source = held.largest_piece(mesh_), target = step.to.largest_piece(mesh_);
+    std::int64_t kept = some_are_apart(mesh_, held, step.to) ? 0 : 1;
     for (int dim = 0; dim < source.rank(); ++dim) kept *= std::min(source[dim], target[dim]);
     return source.count() * copies - kept;
   }
-  std::vector<DimFlow> dims;
-  std::int64_t constant = 1;
+  std::vector<DimFlow*> dims;
+  AxisSet some = 0, shared = 0;  // axes that shares in a dim depend on; in several
   for (int dim = 0; dim < held.global.rank(); ++dim) {
-    dims.emplace_back(mesh, step, held, dim, fixed);
-    if (!dims.back().constant()) continue;
-    constant *= dims.back().kept(0, 0);
-    dims.pop_back();
+    dims.push_back(&dims_->flow(mesh_, step, held, dim, fixed));
+    shared |= some & dims.back()->axes();
+    some |= dims.back()->axes();
   }
-  return most_sent(mesh, step.axes, dims, copies, constant);
+  Front all;
+  all.add({copies, 1});
+  while (!dims.empty()) {
+    // The first that is left, and what is bound to it by way of others.
+    std::vector<DimFlow*> bound = {dims.front()};
+    AxisSet axes = bound.front()->axes();
+    dims.erase(dims.begin());
+    for (auto dim = dims.begin(); dim != dims.end();) {
+      if (((*dim)->axes() & axes) == 0) {
+        ++dim;
+        continue;
+      }
+      axes |= (*dim)->axes();
+      bound.push_back(*dim);
+      dims.erase(dim);
+      dim = dims.begin();
+    }
+    Front product;
+    product.add_products(all.shares(), front_of(mesh_, bound, shared).shares());
+    std::swap(all, product);
+  }
+  std::int64_t most = 0;
+  for (const Share& share : all.shares()) most = std::max(most, share.taken - share.kept);
+  return most;
 }
 
 }  // namespace jigsaw::inline parallel

@@ -7,7 +7,6 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
-#include "base/disk.h"
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -26,17 +25,13 @@
 #include "predict/start_digest.h"
 #include "predict/step_means.h"
 #include "samples/prescribed_remarks.h"
+#include "samples/state_limits.h"
 #include "task/ensemble.h"
 #include "task/rollouts.h"
 
 namespace jigsaw::inline predict {
 
 namespace {
-
-/// Of a state that --restart always asks for.
-Error state_error(bool of_disk, const std::string& message) {
-  return {of_disk ? ExitCode::kCheckpoint : ExitCode::kData, message};
-}
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -69,6 +64,7 @@ class ForecastRun {
   std::vector<std::string> outside() { return outside_.remarks(data_, run_.world()); }
   /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
   std::vector<std::string> gaps() const;
+  std::vector<std::string> units();
   std::vector<std::string> blanks();
 
  private:
@@ -169,8 +165,7 @@ void ForecastRun::open(const TrainedModel& model) {
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
   if (states_) states_->open(starts_, restart_output_->temporary());
-  if (options_.keep_state == KeepState::kAlways && !states_->failure().empty())
-    throw state_error(states_->failed_of_disk(), states_->failure());
+  if (options_.keep_state == KeepState::kAlways && states_->failure()) throw Error(*states_->failure());
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
@@ -391,18 +386,17 @@ void ForecastRun::close(ForecastsMade& made) {
     std::error_code ignored;
     if (options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
   });
-  if (states_ && made.outside) made.state_failure = "--stop-outside ended forecasts before their last step";
+  if (states_ && made.outside)
+    made.state_failure = DataError("--stop-outside ended forecasts before their last step");
   if (!states_ || made.states < made.starts) return;
   states_->close();
   made.state_failure = states_->failure();
-  made.failed_of_disk = states_->failed_of_disk();
-  if (!made.state_failure.empty()) return;
+  if (made.state_failure) return;
   try {
     restart_output_->commit();
     made.kept = true;
   } catch (const Error& error) {
-    made.state_failure = error.what();
-    made.failed_of_disk = is_of_disk(error);
+    made.state_failure = error;
   }
 }
 
@@ -412,6 +406,14 @@ std::vector<std::string> ForecastRun::start_texts() const {
   const FileSet& files = data_.files();
   for (const Time start : starts_) texts.push_back(files.text_of(start) + (files.of_months() ? "-01" : ""));
   return texts;
+}
+
+/// Of the states that forecasts start from.
+std::vector<std::string> ForecastRun::units() {
+  const auto [first, last] = std::ranges::minmax(data_.options().input_times);
+  std::vector<Period> used;
+  for (const Time start : starts_) used.push_back({start + first, start + last});
+  return unit_warnings(data_, used, run_.world());
 }
 
 std::vector<std::string> ForecastRun::gaps() const {
@@ -482,6 +484,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
+  for (const std::string& warning : run.units()) log.warn(warning);
   const double before = now();
   const ForecastsMade made = run.run(log);
   const double seconds = now() - before;
@@ -501,16 +504,16 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
                   run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", options.output,
                   " (", human_bytes(made.bytes), ") in ", human_seconds(seconds), ": ",
                   per_second(made.steps, "steps", seconds)));
-  const std::string lost =
-      made.state_failure.empty()
-          ? ""
-          : concat(options.output, " is written, but not the state to go on from: ", made.state_failure);
+  std::optional<Error> lost = made.state_failure;
+  if (lost)
+    lost =
+        lost->saying(concat(options.output, " is written, but not the state to go on from: ", lost->what()));
   if (options.keep_state == KeepState::kAlways) {
     together(model.run().world(), [&] {
-      if (!lost.empty()) throw state_error(made.failed_of_disk, lost);
+      if (lost) throw Error(*lost);
     });
-  } else if (!lost.empty()) {
-    log.warn(lost);
+  } else if (lost) {
+    log.warn(lost->what());
   }
   return asked_to_stop;
 }

@@ -63,6 +63,7 @@ void add_periods(Dataset& data, const std::vector<Time>& starts, const std::vect
                  CalendarUnit unit, WrittenLeads& leads) {
   leads.unit = name(unit);
   const FileSet& files = data.files();
+  files.require_dates(leads.option());
   ForecastSteps steps{starts.front(), data.options().lead_time, leads.first, leads.last, files.calendar()};
   if (!files.of_months()) steps.limits = limits_of_all(data.files(), fields);
   if (!divides(steps.step, unit, steps.calendar)) {

@@ -79,47 +79,55 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Cal
   const auto middle = [&](Time time) { return written(months_ ? middle_of_month(time, calendar) : time); };
   const WrittenLeads& leads = contents.leads;
   const Time step = contents.lead_time;
-  Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}, {}, {}, {}, {}, {}};
+  Times times{hours ? "hours" : "seconds", {}, {}, {}, {}, {}, {}, {}};
+  if (calendar != Calendar::kNone) times.units += " since 1970-01-01 00:00:00";
   for (const Time start : contents.starts) {
     times.starts.push_back(middle(start));
     for (int lead = 0; lead < leads.count(); ++lead) {
-      const Time first = start + leads.first_of(lead) * step, last = start + leads.step_of(lead) * step;
-      times.valid.push_back(middle(last));
+      times.valid.push_back(middle(start + leads.step_of(lead) * step));
       if (!leads.means && !limits) continue;
-      const Period holds = limits.value_or(Period{-step, 0});
-      Period bounds{first + holds.first, last + holds.last};
-      if (!leads.unit.empty()) {
-        const Period& span = leads.periods[static_cast<std::size_t>(lead)].span;
-        bounds = {start + span.first, start + span.last};
-      }
-      // From the beginning of the first to that of the month behind the last, however many a step has.
-      if (months_) bounds = {begin_of_month(first, calendar), begin_of_month(last + kMonth, calendar)};
+      const Period span = span_of(contents, limits, lead);
+      Period bounds{start + span.first, start + span.last};
+      if (months_) bounds = {begin_of_month(bounds.first, calendar), begin_of_month(bounds.last, calendar)};
       times.bounds.push_back(written(bounds.first));
       times.bounds.push_back(written(bounds.last));
       if (series_ && leads.means) times.valid.back() = (written(bounds.first) + written(bounds.last)) / 2;
     }
   }
-  add_leads(contents, times);
+  add_leads(contents, limits, times);
   return times;
 }
 
-/// In a unit of which steps, and the ends of means, are whole numbers.
-void ForecastFile::add_leads(const ForecastContents& contents, Times& times) const {
+/// From where to where a lead is, as from the time of its start on: of months from the beginning of the first
+/// to that of the month behind the last, however many a step has.
+Period ForecastFile::span_of(const ForecastContents& contents, const std::optional<Period>& limits,
+                             int lead) const {
   const WrittenLeads& leads = contents.leads;
   const Time step = contents.lead_time;
+  const Period steps{leads.first_of(lead) * step, leads.step_of(lead) * step};
+  if (months_) return {steps.first, steps.last + kMonth};
+  if (!leads.unit.empty()) return leads.periods[static_cast<std::size_t>(lead)].span;
+  const Period holds = limits.value_or(Period{-step, 0});
+  return {steps.first + holds.first, steps.last + holds.last};
+}
+
+/// In a unit of which steps, and the ends of means, are whole numbers; but a month ends half a one from its
+/// middle, from which to which months count.
+void ForecastFile::add_leads(const ForecastContents& contents, const std::optional<Period>& limits,
+                             Times& times) const {
+  const WrittenLeads& leads = contents.leads;
+  const Time step = contents.lead_time;
+  std::vector<Period> spans;
+  for (int lead = 0; lead < leads.count() && leads.means; ++lead)
+    spans.push_back(span_of(contents, limits, lead));
   Time common = step;
-  if (!months_)
-    for (const CalendarMean& mean : leads.periods)
-      common = std::gcd(common, std::gcd(mean.span.first, mean.span.last));
+  for (const Period& span : spans) common = std::gcd(common, std::gcd(span.first, span.last));
   times.of_leads = lead_unit(common, months_);
   const auto in_unit = [&](Time time) { return static_cast<int>(time / times.of_leads.seconds); };
-  for (int lead = 0; lead < leads.count(); ++lead) {
-    const int last = leads.step_of(lead);
-    Period span{(leads.first_of(lead) - 1) * step, last * step};
-    if (!leads.unit.empty() && !months_) span = leads.periods[static_cast<std::size_t>(lead)].span;
-    times.leads.push_back(in_unit(last * step));
-    times.lead_bounds.push_back(in_unit(span.first));
-    times.lead_bounds.push_back(in_unit(span.last));
+  for (int lead = 0; lead < leads.count(); ++lead) times.leads.push_back(in_unit(leads.step_of(lead) * step));
+  for (const Period& span : spans) {
+    for (const Time end : {span.first, span.last})
+      times.lead_bounds.push_back(in_unit(end) - (months_ ? 0.5 : 0.0));
   }
   if (!leads.means) return;
   std::string_view name = times.of_leads.name;  // of several
@@ -132,8 +140,9 @@ int ForecastFile::add_time(const char* name, const std::vector<int>& dimensions,
                            const char* long_name, Calendar calendar) {
   const int variable = file_.add_variable(name, NetcdfOutput::Type::kDouble, dimensions);
   file_.add_text(variable, "units", times_.units);
-  file_.add_text(variable, "calendar",
-                 calendar == Calendar::kStandard ? "proleptic_gregorian" : jigsaw::name(calendar));
+  if (calendar != Calendar::kNone)
+    file_.add_text(variable, "calendar",
+                   calendar == Calendar::kStandard ? "proleptic_gregorian" : jigsaw::name(calendar));
   file_.add_text(variable, "standard_name", standard_name);
   file_.add_text(variable, "long_name", long_name);
   return variable;
@@ -176,7 +185,7 @@ void ForecastFile::define_series(Calendar calendar) {
 void ForecastFile::define_bounds(bool means, std::size_t starts, std::size_t leads) {
   const int bounds = fields_.bounds_dimension();
   if (means) {
-    lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kInt, {lead_, bounds});
+    lead_bounds_ = file_.add_variable("lead_time_bnds", NetcdfOutput::Type::kDouble, {lead_, bounds});
     file_.add_chunks(lead_bounds_, {leads, 2}, 0);
     file_.add_text(lead_variable_, "bounds", "lead_time_bnds");
   }

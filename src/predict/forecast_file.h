@@ -82,14 +82,15 @@ class ForecastFile {
   struct Times {
     std::string units;
     LeadUnit of_leads;
-    std::vector<double> starts, valid, bounds;
-    std::vector<int> leads, lead_bounds;
+    std::vector<double> starts, valid, bounds, lead_bounds;
+    std::vector<int> leads;
     std::string cell_methods;  ///< of means, what they are over
   };
 
   Times times_of(const ForecastContents& contents, Calendar calendar,
                  const std::optional<Period>& limits) const;
-  void add_leads(const ForecastContents& contents, Times& times) const;
+  Period span_of(const ForecastContents& contents, const std::optional<Period>& limits, int lead) const;
+  void add_leads(const ForecastContents& contents, const std::optional<Period>& limits, Times& times) const;
   int add_time(const char* name, const std::vector<int>& dimensions, const char* standard_name,
                const char* long_name, Calendar calendar);
   void define_times(const ForecastContents& contents, Calendar calendar);

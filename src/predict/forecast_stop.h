@@ -1,9 +1,11 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/communicator.h"
 #include "predict/written_leads.h"
 
@@ -19,11 +21,10 @@ struct ForecastsMade {
   std::int64_t states = 0;             ///< starts whose state is in the file of these, if it is kept
   int step = 0;                        ///< the last one of the last batch; of means that of a whole one
   bool stopped = false;
-  bool outside = false;         ///< stopped where states left what the model was trained on
-  bool kept = false;            ///< there is a file of states; on the rank that writes
-  std::string state_failure;    ///< why there is none, where one was to be; on the rank that writes
-  bool failed_of_disk = false;  ///< is_of_disk() of that
-  std::int64_t steps = 0;       ///< of all forecasts together
+  bool outside = false;                ///< stopped where states left what the model was trained on
+  bool kept = false;                   ///< there is a file of states; on the rank that writes
+  std::optional<Error> state_failure;  ///< why there is none, where one was to be; on the rank that writes
+  std::int64_t steps = 0;              ///< of all forecasts together
   std::int64_t bytes = 0;
 };
 

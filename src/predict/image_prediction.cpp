@@ -9,6 +9,7 @@
 #include <set>
 
 #include "array/transfer.h"
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"

@@ -34,13 +34,12 @@ KeptStates::KeptStates(PlacedModel& placed, Communicator& world, const RestartMo
 
 /// What is left of a file that failed goes at once, for the disk may be full.
 void KeptStates::guarded(const std::function<void()>& work) {
-  if (!failure_.empty()) return;
+  if (failure_) return;
   try {
     work();
   } catch (const Error& error) {
     if (error.code() != ExitCode::kData && !is_of_disk(error)) throw;
-    failure_ = error.what();
-    of_disk_ = is_of_disk(error);
+    failure_ = error;
     file_.reset();
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);

@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "predict/background_writer.h"
 #include "predict/restart_file.h"
 #include "task/forecaster.h"
@@ -28,9 +30,8 @@ class KeptStates {
   std::int64_t count() const { return std::ssize(steps_); }
   /// On the rank that writes, once the writer is done.
   void close();
-  /// Why there is no file, or "". On the rank that writes, once the writer is done.
-  const std::string& failure() const { return failure_; }
-  bool failed_of_disk() const { return of_disk_; }  ///< is_of_disk() of it
+  /// Why there is no file: a DataError or DiskError. On the rank that writes, once the writer is done.
+  const std::optional<Error>& failure() const { return failure_; }
 
  private:
   void guarded(const std::function<void()>& work);
@@ -40,8 +41,8 @@ class KeptStates {
   RestartModel model_;
   std::vector<int> steps_;
   std::vector<double> digests_;
-  std::string path_, failure_;
-  bool of_disk_ = false;
+  std::string path_;
+  std::optional<Error> failure_;
   std::unique_ptr<RestartWriter> file_;
 };
 

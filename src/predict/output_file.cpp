@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

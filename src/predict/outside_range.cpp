@@ -15,50 +15,11 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-constexpr double kDeviations = 5;  // beyond the ends
-constexpr double kUnknownEnds = 15, kSkewedEnd = 150;
-
-std::string rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
-StateLimits limits_of(const Channel& channel, const FieldStatistics& field,
-                      const std::optional<double>& deviations) {
-  if (channel.transform.kind == TransformKind::kNone || !(field.deviation > 0)) return {};
-  const double beyond = deviations.value_or(kDeviations);
-  const auto ends = [&](double least, double largest, double deviation) {
-    const double more = std::max(beyond * deviation, deviations ? 0.0 : (largest - least) / 2);
-    return StateLimits{least - more, largest + more};
-  };
-  if (channel.transform.kind == TransformKind::kMinMax)  // the deviation is the whole range
-    return ends(field.mean, field.mean + field.deviation, field.deviation / kDeviations);
-  if (!channel.transform.linear()) {
-    if (!field.least || !field.largest) return {};
-    const double least = channel.transform.inverse(*field.least),
-                 largest = channel.transform.inverse(*field.largest);
-    return ends(least, largest, (largest - least) / kDeviations);
-  }
-  if (field.least && field.largest) return ends(*field.least, *field.largest, field.deviation);
-  const bool skewed = field.mean > 0 && field.mean < 2 * field.deviation;
-  return {field.mean - (kUnknownEnds + beyond) * field.deviation,
-          field.mean + ((skewed ? kSkewedEnd : kUnknownEnds) + beyond) * field.deviation};
-}
-
 auto order_of_outside(const OutsideRange::Found& found) {
   return std::tuple(found.step, found.start);
 }
 
 }  // namespace
-
-std::vector<StateLimits> state_limits(const Channels& channels, const Statistics& statistics,
-                                      std::optional<double> deviations) {
-  std::vector<StateLimits> limits;
-  for (const Channel& target : channels.targets)
-    limits.push_back(limits_of(target, statistics.of(target.field), deviations));
-  return limits;
-}
 
 bool OutsideRange::add(const Rank& rank, const Layout& layout, const Array& states, int step,
                        std::span<const Time> starts) {
@@ -122,18 +83,11 @@ std::vector<std::string> OutsideRange::remarks(const Dataset& data, Communicator
     const Channel& target = data.channels().targets[static_cast<std::size_t>(found.channel)];
     if (!told.insert(target.field.variable).second) continue;
     const FieldStatistics& field = data.statistics().of(target.field);
-    const StateLimits& limits = limits_[static_cast<std::size_t>(found.channel)];
-    const std::string units = field.units.empty() ? "" : " " + field.units;
-    const bool ends = field.least && field.largest;
     sentences.push_back(
         concat("forecasts of ", target.name, " leave what the model was trained on by far, first at step ",
                found.step, " (", files.text_of(found.start + found.step * lead), ") of that from ",
-               files.text_of(found.start), found.above ? ": above " : ": below ",
-               rounded(found.above ? limits.high : limits.low), units,
-               ends ? concat(", where data.train holds ", rounded(target.transform.inverse(*field.least)),
-                             " to ", rounded(target.transform.inverse(*field.largest)), units)
-                    : concat(", where the training data have mean ", rounded(field.mean), " and deviation ",
-                             rounded(field.deviation))));
+               files.text_of(found.start), ": ",
+               text_beyond(target, field, limits_[static_cast<std::size_t>(found.channel)], found.above)));
   }
   return sentences;
 }

@@ -1,5 +1,4 @@
 #pragma once
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -7,23 +6,10 @@
 
 #include "comm/communicator.h"
 #include "samples/dataset.h"
+#include "samples/state_limits.h"
 #include "task/placed_model.h"
 
 namespace jigsaw::inline predict {
-
-/// Between which states of a channel are of the kind that a model was trained on, in the unit of the files.
-struct StateLimits {
-  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-};
-
-/// Of each target channel: from its least value in the training data less so many deviations to the largest
-/// and as many more. Where `deviations` are not given these are five, or half the way from the least to the
-/// largest value, if that is more. Statistics without ends, as of checkpoints before, have fifteen deviations
-/// from the mean in their place, on the side of large values of what may be skewed as rain is (its mean is
-/// above 0, and less than two deviations) 150. Of transforms other than linear ones one range more counts for
-/// five deviations; of values that are not normalised nothing is known.
-std::vector<StateLimits> state_limits(const Channels& channels, const Statistics& statistics,
-                                      std::optional<double> deviations = {});
 
 /// Finds where states of forecasts leave these limits first.
 class OutsideRange {

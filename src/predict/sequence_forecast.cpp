@@ -9,6 +9,7 @@
 
 #include "array/host_view.h"
 #include "array/transfer.h"
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress_bar.h"

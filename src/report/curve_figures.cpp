@@ -2,10 +2,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "fields/data_forms.h"
 #include "report/figures.h"
+#include "report/lead_axis.h"
 #include "report/svg.h"
 #include "train/validation_table.h"
 
@@ -151,35 +153,60 @@ void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
   }
 }
 
+/// Of the first lead, which a validation's "metrics" are of, as the others count: see LeadCount.
+double first_lead(const RunRecord& run) {
+  const Json config = run.config.is_object() ? run.config : Json::object();
+  const Json data = config.value("data", Json::object());
+  if (lead_count_of(config) == LeadCount::kSteps) return data.value("lead_steps", 1.0);
+  return in_hours(duration_of(data.value("lead_hours", Json())).value_or(kHour));
+}
+
+/// Of the last validation of runs that have several; in hours where some count otherwise than others.
+LeadAxis leads_of(const std::vector<const RunRecord*>& runs) {
+  std::optional<LeadCount> count;
+  std::vector<double> leads;
+  for (const RunRecord* run : runs) {
+    const LeadCount own = lead_count_of(run->config);
+    count = !count || *count == own ? own : LeadCount::kHours;
+    leads.push_back(first_lead(*run));
+    for (const auto& [lead, metrics] : run->valid.back().at("leads").items())
+      leads.push_back(std::strtod(lead.c_str(), nullptr));
+  }
+  return {count.value_or(LeadCount::kHours), leads};
+}
+
+bool has_leads(const RunRecord& run) {
+  return !run.valid.empty() && run.valid.back().contains("leads");
+}
+
 void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
   std::vector<std::string> variables;
+  std::vector<const RunRecord*> with_leads;
   for (const RunRecord& run : runs) {
-    if (run.valid.empty() || !run.valid.back().contains("leads")) continue;
+    if (!has_leads(run)) continue;
+    with_leads.push_back(&run);
     for (const std::string& name : shown_variables(run.valid.back().at("metrics")).names) {
       if (std::ranges::find(variables, name) == variables.end()) variables.push_back(name);
     }
   }
+  const LeadAxis axis = leads_of(with_leads);
   for (const std::string& variable : variables) {
-    Plot plot{variable, "lead, hours", with_unit("RMSE", units_of(runs, variable)), {}};
+    Plot plot{variable, axis.label(), with_unit("RMSE", units_of(runs, variable)), {}};
     plot.from_zero = true;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (runs[i].valid.empty() || !runs[i].valid.back().contains("leads")) continue;
+      if (!has_leads(runs[i])) continue;
       const Json& line = runs[i].valid.back();
-      const double hours =
-          runs[i].config.is_object() && runs[i].config.contains("data")
-              ? in_hours(duration_of(runs[i].config.at("data").value("lead_hours", Json())).value_or(kHour))
-              : 1;
       Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
           persistence{label_of(runs, runs[i], "persistence"), {}, {}, runs.size() == 1 ? 1 : i, true};
       const auto add = [&](double lead, const Json& metrics) {
         const auto scores = metrics.find(variable);
         if (scores == metrics.end()) return;
-        rmse.x.push_back(lead);
+        rmse.x.push_back(axis.place(lead));
         rmse.y.push_back(number_at(*scores, "rmse"));
-        persistence.x.push_back(lead);
+        persistence.x.push_back(axis.place(lead));
         persistence.y.push_back(number_at(*scores, "persistence_rmse"));
       };
-      add(hours, line.at("metrics"));
+      add(first_lead(runs[i]), line.at("metrics"));
       for (const auto& [lead, metrics] : line.at("leads").items())
         add(std::strtod(lead.c_str(), nullptr), metrics);
       plot.series.push_back(rmse);
@@ -252,9 +279,10 @@ void add_table(const std::vector<RunRecord>& runs, Figures& figures) {
     };
     if (run.valid.empty()) continue;
     add("first", run.valid.back().at("metrics"));
-    if (run.valid.back().contains("leads")) {
+    if (has_leads(run)) {
+      const LeadAxis axis = leads_of({&run});
       for (const auto& [lead, metrics] : run.valid.back().at("leads").items())
-        add(duration_text(from_hours(std::strtod(lead.c_str(), nullptr))), metrics);
+        add(axis.text(std::strtod(lead.c_str(), nullptr)), metrics);
     }
     if (rows.size() == 1) continue;
     body += concat("<details><summary>Numbers", runs.size() == 1 ? "" : " of " + escaped(run.name),

@@ -120,11 +120,13 @@ Json scores_of_netcdf(const std::string& path) {
   const FileVariable *leads = file->find("lead_time"), *regions = file->find("region");
   if (leads == nullptr || regions == nullptr)
     throw DataError(concat(path, " was not written by evaluate: it has no lead_time and region"));
-  std::vector<double> hours = file->read_all(*leads);
+  const std::vector<double> read = file->read_all(*leads);
+  std::vector<double> hours = read;
   const std::string units = leads->text("units");
   const Time unit = units == "1" ? kMonth : units == "minutes" ? 60 : units == "seconds" ? 1 : kHour;
   for (double& lead : hours) lead *= in_hours(unit);
   Json json = {{"lead_hours", hours}, {"scores", Json::object()}, {"spectra", Json::object()}};
+  if (unit == kMonth) json["lead_months"] = read;
   for (const FileVariable& variable : file->variables()) {
     if (std::ranges::find(variable.dimensions, "climate_group") != variable.dimensions.end()) continue;
     const auto values = [&] {

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/lead_axis.h"
 #include "report/svg.h"
-#include "times/time_axis.h"
 
 namespace jigsaw::inline report {
 
@@ -33,16 +33,15 @@ Plot small_plot(const std::string& title, const std::string& x_label, const std:
 }
 
 /// A score by lead; NaN where a lead has none.
-Series series_of(const std::string& label, const std::vector<double>& leads, const Json& list,
-                 std::size_t colour, bool dashed) {
+Series series_of(const std::string& label, const LeadAxis& leads, const Json& list, std::size_t colour,
+                 bool dashed) {
   std::vector<double> values = numbers_of(list);
   values.resize(leads.size(), std::nan(""));
-  return {label, leads, std::move(values), colour, dashed};
+  return {label, leads.places(), std::move(values), colour, dashed};
 }
 
 /// Those that have the variable's unit.
-void add_scores(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
-                Figures& figures) {
+void add_scores(const RunRecord& run, const LeadAxis& leads, const std::string& suffix, Figures& figures) {
   const Json& scores = run.scores.at("scores");
   const ShownVariables shown = shown_with_whole_grid(scores);
   std::vector<std::string> plots;
@@ -52,7 +51,7 @@ void add_scores(const RunRecord& run, const std::vector<double>& leads, const st
     const std::string units = regions.value("units", std::string());
     of_members = of_members || all.contains("crps");
     Plot plot =
-        small_plot(variable, "lead, hours", with_unit(all.contains("crps") ? "score" : "RMSE", units));
+        small_plot(variable, leads.label(), with_unit(all.contains("crps") ? "score" : "RMSE", units));
     plot.from_zero = true;
     for (const char* measure : {"rmse", "persistence_rmse", "spread", "crps"}) {
       if (!all.contains(measure)) continue;
@@ -69,8 +68,7 @@ void add_scores(const RunRecord& run, const std::vector<double>& leads, const st
 }
 
 /// Drift: forecast and truth over each other.
-void add_means(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
-               Figures& figures) {
+void add_means(const RunRecord& run, const LeadAxis& leads, const std::string& suffix, Figures& figures) {
   const Json& scores = run.scores.at("scores");
   const ShownVariables shown = shown_with_whole_grid(scores);
   std::vector<std::string> plots;
@@ -78,7 +76,7 @@ void add_means(const RunRecord& run, const std::vector<double>& leads, const std
     const Json &regions = scores.at(variable), &all = regions.at(kWholeGrid);
     if (!all.contains("forecast_mean") || !all.contains("truth_mean") || leads.size() < 2) continue;
     Plot plot =
-        small_plot(variable, "lead, hours", with_unit("spatial mean", regions.value("units", std::string())));
+        small_plot(variable, leads.label(), with_unit("spatial mean", regions.value("units", std::string())));
     plot.series.push_back(series_of("forecast", leads, all.at("forecast_mean"), 0, false));
     plot.series.push_back(series_of("truth", leads, all.at("truth_mean"), 1, true));
     plots.push_back(svg_of(plot));
@@ -103,13 +101,12 @@ constexpr std::array kRatios = {
     Ratio{"crps_skill", "Skill of the CRPS", 0,
           "crps_skill is 1 where the forecast is perfect, and 0 where it is as good as persistence."}};
 
-void add_ratios(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
-                Figures& figures) {
+void add_ratios(const RunRecord& run, const LeadAxis& leads, const std::string& suffix, Figures& figures) {
   const Json& scores = run.scores.at("scores");
   const ShownVariables shown = shown_with_whole_grid(scores);
   std::vector<std::string> plots, meanings;
   for (const Ratio& ratio : kRatios) {
-    Plot plot = small_plot(ratio.title, "lead, hours", ratio.measure);
+    Plot plot = small_plot(ratio.title, leads.label(), ratio.measure);
     plot.marks = true;
     plot.mark = ratio.mark;
     for (const std::string& variable : shown.names) {
@@ -129,12 +126,12 @@ void add_ratios(const RunRecord& run, const std::vector<double>& leads, const st
 }
 
 /// How the truth ranks among the members at the first and the last lead that say so; nothing where none does.
-std::optional<Plot> plot_of_ranks(const std::string& variable, const std::vector<double>& leads,
+std::optional<Plot> plot_of_ranks(const std::string& variable, const LeadAxis& leads,
                                   const Json& histograms) {
   Plot plot = small_plot(variable, "rank", "share of the truth");
   plot.bars = plot.marks = true;
   for (std::size_t lead = 0; lead < histograms.size(); ++lead) {
-    Series series{duration_text(from_hours(leads.at(lead))), {}, numbers_of(histograms.at(lead)), 0, false};
+    Series series{leads.text(leads.leads().at(lead)), {}, numbers_of(histograms.at(lead)), 0, false};
     if (!std::ranges::any_of(series.y, [](double share) { return std::isfinite(share); })) continue;
     for (std::size_t rank = 0; rank < series.y.size(); ++rank) series.x.push_back(static_cast<double>(rank));
     plot.mark = 1 / static_cast<double>(series.y.size());
@@ -147,7 +144,7 @@ std::optional<Plot> plot_of_ranks(const std::string& variable, const std::vector
   return plot;
 }
 
-void add_rank_histograms(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
+void add_rank_histograms(const RunRecord& run, const LeadAxis& leads, const std::string& suffix,
                          Figures& figures) {
   const Json histograms = run.scores.value("rank_histograms", Json::object());
   const ShownVariables shown = shown_with_whole_grid(histograms);
@@ -172,9 +169,8 @@ void add_rank_histograms(const RunRecord& run, const std::vector<double>& leads,
 }
 
 /// The critical success index of each threshold by lead, or where there is one lead by threshold.
-std::string plot_of_thresholds(const std::string& title, const std::vector<double>& leads,
-                               const Json& by_threshold) {
-  Plot plot = small_plot(title, "lead, hours", "CSI");
+std::string plot_of_thresholds(const std::string& title, const LeadAxis& leads, const Json& by_threshold) {
+  Plot plot = small_plot(title, leads.label(), "CSI");
   plot.from_zero = true;
   std::vector<std::pair<double, std::string>> thresholds;
   for (const auto& [text, regions] : by_threshold.items())
@@ -199,7 +195,7 @@ std::string plot_of_thresholds(const std::string& title, const std::vector<doubl
   return svg_of(plot);
 }
 
-void add_thresholds(const RunRecord& run, const std::vector<double>& leads, const std::string& suffix,
+void add_thresholds(const RunRecord& run, const LeadAxis& leads, const std::string& suffix,
                     Figures& figures) {
   const Json thresholds = run.scores.value("thresholds", Json::object());
   std::vector<std::string> names, plots;
@@ -226,7 +222,7 @@ Figures score_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (!run.scores.is_object()) return figures;
   naming_malformed(run.scores_path, [&] {
-    const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
+    const LeadAxis leads(lead_count_of_scores(run.scores), numbers_of(run.scores.at("lead_hours")));
     add_scores(run, leads, suffix, figures);
     add_means(run, leads, suffix, figures);
     add_ratios(run, leads, suffix, figures);

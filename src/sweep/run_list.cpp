@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/disk.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "sweep/run_name.h"

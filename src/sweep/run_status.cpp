@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 
+#include "base/disk.h"
 #include "base/file.h"
 #include "base/next_line.h"
 #include "base/text.h"

@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/host.h"
@@ -61,11 +62,9 @@ void refuse_unlike_builds(const std::vector<RankFacts>& facts) {
 
 void judge_output(const std::vector<RankFacts>& facts, const OutputNeed& need, PreflightReport& report) {
   for (std::size_t r = 0; r < facts.size(); ++r) {
-    if (!facts[r].output_error.empty()) {
-      const std::string said = concat("output ", need.output, ": ", rank_on(facts, r),
-                                      " cannot write there: ", facts[r].output_error);
-      if (facts[r].disk_takes_nothing) throw DiskError(said);
-      throw ConfigError(said);
+    if (const std::optional<Error>& error = facts[r].output_error) {
+      refuse_output<ConfigError>(*error, concat("output ", need.output, ": ", rank_on(facts, r),
+                                                " cannot write there: ", error->what()));
     }
     if (!facts[r].sees_output)
       throw ConfigError(concat("output ", need.output, ": ", rank_on(facts, r), " does not see what ",
@@ -201,8 +200,7 @@ void try_output(Communicator& world, const std::string& output, RankFacts& facts
     try {
       work();
     } catch (const Error& error) {
-      facts.output_error = error.what();
-      facts.disk_takes_nothing = is_of_disk(error);
+      facts.output_error = error;
     }
   };
   std::string path;
@@ -277,19 +275,16 @@ Json to_json(const RankFacts& facts) {
   Json links = Json::array();
   for (const RankFacts::Link& link : facts.links)
     links.push_back({link.to, link.bytes_per_second, link.latency_seconds});
-  return {facts.host,
-          facts.build,
-          facts.clock,
-          facts.sees_output,
-          facts.output_error,
-          facts.flops_per_second,
-          links,
-          facts.disk_takes_nothing};
+  Json error;
+  if (facts.output_error) error = {static_cast<int>(facts.output_error->code()), facts.output_error->what()};
+  return {facts.host, facts.build, facts.clock, facts.sees_output, facts.flops_per_second, links, error};
 }
 
 RankFacts facts_of(const Json& json) {
-  RankFacts facts{json[0], json[1], json[2], json[3], json[4], json[5], {}, json[7]};
-  for (const Json& link : json[6]) facts.links.push_back({link[0], link[1], link[2]});
+  RankFacts facts{json[0], json[1], json[2], json[3], {}, json[4], {}};
+  for (const Json& link : json[5]) facts.links.push_back({link[0], link[1], link[2]});
+  if (const Json& error = json[6]; !error.is_null())
+    facts.output_error = Error(error[0].get<ExitCode>(), error[1].get<std::string>());
   return facts;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "parallel/sharded_tensor.h"
 
@@ -18,13 +20,12 @@ struct RankFacts {
   };
 
   std::string host;
-  std::string build;            ///< versions of the program and its libraries
-  double clock = 0;             ///< seconds since 1970, read when all ranks had just met
-  bool sees_output = true;      ///< whether it reads what rank 0 wrote beside the output
-  std::string output_error;     ///< why it cannot write there; empty when it can
-  double flops_per_second = 0;  ///< 0: not measured, nor are links
+  std::string build;                  ///< versions of the program and its libraries
+  double clock = 0;                   ///< seconds since 1970, read when all ranks had just met
+  bool sees_output = true;            ///< whether it reads what rank 0 wrote beside the output
+  std::optional<Error> output_error;  ///< why it cannot write there, if it cannot
+  double flops_per_second = 0;        ///< 0: not measured, nor are links
   std::vector<Link> links;
-  bool disk_takes_nothing = false;  ///< is_of_disk() of why it cannot write there
 };
 
 /// What a job needs of its storage.

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/disk.h"
 #include "base/file_kind.h"
 #include "base/heartbeat.h"
 #include "base/host.h"
@@ -117,26 +118,22 @@ bool lock_in_time(int lock, Log& log) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 /// What rank 0 does on the disk; all ranks throw what became of it.
 template <typename Work>
 void on_first_rank(Communicator& communicator, Work&& work) {
-  bool of_disk = false;
-  const std::string failure = first_failure(communicator, [&] {
-    if (communicator.rank() != 0) return;
-    try {
-      work();
-    } catch (const Error& error) {
-      of_disk = is_of_disk(error);
-      throw;
-    }
+  together(communicator, [&] {
+    if (communicator.rank() == 0) work();
   });
-  if (failure.empty()) return;
-  if (!communicator.broadcast_text(of_disk ? "of the disk" : "").empty()) throw DiskError(failure);
-  throw ConfigError(failure);
+}
+
+/// A file that fails there is told as one of `output`.
+template <typename Work>
+void of_output(Work&& work) {
+  try {
+    work();
+  } catch (const FileError& error) {
+    refuse_output<ConfigError>(error, concat("output: ", error.what()));
+  }
 }
 
 }  // namespace
@@ -146,7 +143,7 @@ RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& lo
   on_first_rank(communicator, [&] {
     create();
     take_lock(log);
-    folder_.emplace(path_, O_RDONLY | O_DIRECTORY);
+    of_output([&] { folder_.emplace(path_, O_RDONLY | O_DIRECTORY); });
     remove_left(path_);
   });
 }
@@ -229,7 +226,7 @@ std::string RunDirectory::gone(Log& log) {
 }
 
 void RunDirectory::take_lock(Log& log) {
-  try {
+  of_output([&] {
     lock_.emplace(path_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
     if (lock_in_time(lock_->descriptor(), log)) {
       const std::string line = this_process() + "\n";
@@ -238,14 +235,10 @@ void RunDirectory::take_lock(Log& log) {
       return;
     }
     const int error = errno;
-    if (error == EWOULDBLOCK) {
-      throw ConfigError(refusal_of_use(path_, holder_of(*lock_)));
-    }
+    if (error == EWOULDBLOCK) throw ConfigError(refusal_of_use(path_, holder_of(*lock_)));
     log.warn(concat("the run directory ", path_, " cannot be locked (",
                     std::generic_category().message(error), "); see that no other run uses it"));
-  } catch (const FileError& error) {
-    refuse_output<ConfigError>(error, concat("output: ", error.what()));
-  }
+  });
 }
 
 void RunDirectory::write_config(const Json& config, const Json& versions, const std::string& command_line) {
@@ -253,11 +246,9 @@ void RunDirectory::write_config(const Json& config, const Json& versions, const 
     Json all = config;
     all["versions"] = versions;
     all["command_line"] = command_line;
-    try {
+    of_output([&] {
       write_text_atomically(config_path(), all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    } catch (const FileError& error) {
-      refuse_output<ConfigError>(error, concat("output: ", error.what()));
-    }
+    });
   });
 }
 

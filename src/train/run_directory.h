@@ -15,10 +15,10 @@ class RunDirectory {
  public:
   /// Creates the folder where it is missing and locks it. Collective. Where the file system knows no locks,
   /// a warning says so and the run goes on without.
-  /// @throws ConfigError  naming `output`: when the folder cannot be created or written, when another run
+  /// @throws AgreedError  of code 2, naming `output`: when the folder cannot be created or written, when
+  /// another run
   ///                      holds it, or when it is no run's: it has a config.json that no run wrote, or lies
-  ///                      above the working folder.
-  /// @throws DiskError    of its disk.
+  ///                      above the working folder; of code 4: of its disk (base/disk.h).
   RunDirectory(std::string path, Communicator& communicator, Log& log);
 
   /// Whether such a folder could be made and written, as far as can be said without making it, and is in no
@@ -48,7 +48,7 @@ class RunDirectory {
 
   /// Writes config.json, atomically: the resolved configuration, then "versions" and "command_line".
   /// Collective.
-  /// @throws ConfigError  naming `output`, when it cannot be written; DiskError.
+  /// @throws AgreedError  of code 2, naming `output`, when it cannot be written; of code 4, of its disk.
   void write_config(const Json& config, const Json& versions, const std::string& command_line);
 
  private:

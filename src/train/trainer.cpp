@@ -276,7 +276,8 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
                           config_.data.of_images() ? 0 : config_.data.lead(),
                           config_.data.time_step.month,
                           log_.terminal(),
-                          config_.data.of_sequences()};
+                          config_.data.of_sequences(),
+                          !config_.data.regions.empty()};
   for (const auto& [name, field] : run_.data().statistics().fields) options.units[name] = field.units;
   log_.info(concat("step ", step, "  validation loss ", last_validation_->loss, " (", config_.loss.type(),
                    ")", before_last_validation_ ? concat(", before ", before_last_validation_->loss) : ""));

@@ -204,7 +204,8 @@ class Table {
   void append_classes(std::vector<std::string>& lines, const Row& row) const {
     const auto dice = row.scores.find("dice");
     if (dice == row.scores.end() || !dice->is_array()) return;
-    std::string line = formatted("    accuracy %.4f, Dice of each class", number(row.scores, "accuracy"));
+    std::string line = formatted("    accuracy %.4f, Dice of each %s", number(row.scores, "accuracy"),
+                                 options_.of_regions ? "region" : "class");
     for (const Json& each : *dice) {
       const double value = each.is_number() ? each.get<double>() : kNone;
       line += std::isnan(value) ? " -" : formatted(" %.4f", value);

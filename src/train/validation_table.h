@@ -14,6 +14,7 @@ struct ValidationTable {
   bool of_months = false;                         ///< whether leads are said in months
   Terminal terminal = {};                         ///< for its colours
   bool in_steps = false;                          ///< lead_time is a number of steps
+  bool of_regions = false;                        ///< whether labels are of regions, not of classes
 };
 
 /// A validation as a table for people of at most 80 columns: each variable at each lead beside the last

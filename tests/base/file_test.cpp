@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/disk.h"
 #include "base/text.h"
 #include "support/error_of.h"
 #include "support/small_disk.h"

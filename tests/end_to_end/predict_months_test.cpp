@@ -117,7 +117,7 @@ TEST_P(PredictMonths, FollowOneAnother) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const NetcdfReader means(folder / "mean.nc");
   EXPECT_EQ(means.values("lead_time"), std::vector<double>{3});
-  EXPECT_EQ(means.values("lead_time_bnds"), (std::vector<double>{0, 3}));
+  EXPECT_EQ(means.values("lead_time_bnds"), (std::vector<double>{0.5, 3.5}));
   const auto begin_of = [&](int month) {
     return middle(month) - 12.0 * static_cast<double>(month_in(of, month).second);
   };
@@ -131,7 +131,7 @@ TEST_P(PredictMonths, FollowOneAnother) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const NetcdfReader seasons(folder / "seasons.nc");
   EXPECT_EQ(seasons.values("lead_time"), (std::vector<double>{2, 5}));
-  EXPECT_EQ(seasons.values("lead_time_bnds"), (std::vector<double>{0, 2, 2, 5}));
+  EXPECT_EQ(seasons.values("lead_time_bnds"), (std::vector<double>{0.5, 2.5, 2.5, 5.5}));
   EXPECT_EQ(seasons.values("valid_time"), (std::vector<double>{middle(109), middle(112)}));
   EXPECT_EQ(seasons.values("valid_time_bnds"),
             (std::vector<double>{begin_of(108), begin_of(110), begin_of(110), begin_of(113)}));

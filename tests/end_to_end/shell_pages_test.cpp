@@ -1,5 +1,7 @@
 // What shells complete, the manual page and --version: made of what the parser declares.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -51,6 +53,48 @@ TEST(ShellPages, AFullDiskBehindStdoutIsAnError) {
     EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4) << arguments;
     EXPECT_NE(read(folder / "err.txt").find("stdout"), std::string::npos) << arguments;
   }
+}
+
+/// Who reads a part of what is printed, or none of it, has what was wanted: in a pipe whose reader left, and
+/// where stdout is closed, of which no file gets the place.
+TEST(ShellPages, ReadersMayLeave) {
+  const TemporaryFolder folder;
+  const std::string plan =
+      "plan --ranks 2 --json --config " + quoted(testing::source_dir() + "/configs/era5_uk_vit.json");
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  const std::string left = " >&" + std::to_string(ends[1]);
+  for (const std::string& arguments : {std::string("manual"), std::string("--help"), plan}) {
+    for (const std::string& out : {left, std::string(" >&-")}) {
+      const std::string command =
+          quoted(JIGSAW_TRAIN) + " " + arguments + out + " 2> " + quoted(folder / "err.txt");
+      const int status = std::system(command.c_str());
+      EXPECT_TRUE(WIFEXITED(status)) << arguments << out;
+      EXPECT_EQ(WEXITSTATUS(status), 0) << arguments << out;
+      EXPECT_EQ(read(folder / "err.txt"), "") << arguments << out;
+    }
+  }
+  ::close(ends[1]);
+  // A file that is opened next would have been stdout.
+  const std::string sample =
+      quoted(JIGSAW_TRAIN) + " sample-data --output " + quoted(folder / "s") + " >&- 2>&-";
+  EXPECT_EQ(WEXITSTATUS(std::system(sample.c_str())), 0);
+  EXPECT_EQ(run(1, "inspect " + quoted(folder / "s/sample_2021-01.nc")).exit_code, 0);
+}
+
+/// Of a file the sentence says which, and the room of its disk.
+TEST(ShellPages, AFileBehindStdoutIsNamed) {
+  if (!std::filesystem::exists("/proc/self/fd/1")) GTEST_SKIP() << "no /proc";
+  const TemporaryFolder folder;
+  const std::string command = "ulimit -f 1; " + quoted(JIGSAW_TRAIN) + " manual > " +
+                              quoted(folder / "out.txt") + " 2> " + quoted(folder / "err.txt");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 4);
+  EXPECT_NE(read(folder / "err.txt")
+                .find("what goes to stdout, " + (folder / "out.txt") +
+                      ", cannot be written in whole: File too large"),
+            std::string::npos)
+      << read(folder / "err.txt");
 }
 
 TEST(ShellPages, ZshCompletionAndManualNameEveryCommand) {

@@ -5,33 +5,28 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "evaluate/mesh_cases.h"
+#include "evaluate/made_forecasts.h"
 #include "support/arrays.h"
-#include "support/pieces.h"
 #include "support/test_ranks.h"
-#include "task/ensemble.h"
 
 namespace jigsaw {
 namespace climate_scores_test {
 
+using namespace testing::made_forecasts;
 using testing::array_of;
 using testing::MeshCase;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kRows = 6, kColumns = 7, kChannels = 3, kPoints = kRows * kColumns, kRegions = 2;
-constexpr int kLeads = 4, kSpinUp = 1, kMembers = 3;
-const std::vector<std::int64_t> kBatches = {3, 2};  // samples
+constexpr std::int64_t kChannels = 3;
+constexpr int kLeads = 4, kSpinUp = 1;
 
-/// Of a batch's element, unlike in other batches; its mean is far larger than what it varies by.
+/// Its mean is far larger than what it varies by.
 double forecast_at(int member, int lead, std::size_t batch, std::int64_t i) {
-  const double step = 0.31 + 0.07 * member + 0.05 * lead + 0.03 * static_cast<double>(batch);
-  return 5e4 + static_cast<double>(i % kChannels) + 2 * std::sin(step * static_cast<double>(i + 1));
+  return 5e4 + static_cast<double>(i % kChannels) + 2 * wave(member, lead, batch, i);
 }
 /// Missing at times, and at two points always.
 double truth_at(int lead, std::size_t batch, std::int64_t i) {
@@ -54,9 +49,9 @@ bool falls_in(const std::string& group, Time time) {
   return kSeasons.contains(group) ? kSeasons.at(group).contains(month) : group == std::to_string(month);
 }
 
-/// The second region is the first three rows. As `data.cell_area` has it each point has its own weight.
+/// As `data.cell_area` has it each point has its own weight.
 double region_weight(std::int64_t region, std::int64_t point) {
-  return region == 1 && point >= 3 * kColumns ? 0.0 : 0.5 + 0.125 * static_cast<double>(point * 5 % 9);
+  return is_in(region, point) ? 0.5 + 0.125 * static_cast<double>(point * 5 % 9) : 0.0;
 }
 
 /// Means and deviations of a point and channel in a group.
@@ -123,60 +118,38 @@ ClimateScore loops(int members, const std::string& group, std::int64_t region, s
           truth / weight};
 }
 
-void expect_number(double found, double wanted, const char* what) {
-  EXPECT_EQ(std::isnan(found), std::isnan(wanted)) << what << " " << found << " " << wanted;
-  if (std::isfinite(wanted)) {
-    EXPECT_NEAR(found, wanted, 1e-8 + 1e-13 * std::abs(wanted)) << what;
-  }
+void expect_near(double found, double wanted, const char* what) {
+  expect_number(found, wanted, 1e-8 + 1e-13 * std::abs(wanted), what);
 }
 
 void expect_score(const ClimateScore& found, const ClimateScore& wanted) {
-  expect_number(found.bias, wanted.bias, "bias");
-  expect_number(found.rmse, wanted.rmse, "RMSE");
-  expect_number(found.pattern_correlation, wanted.pattern_correlation, "pattern correlation");
-  expect_number(found.std_ratio, wanted.std_ratio, "ratio of deviations");
-  expect_number(found.std_rmse, wanted.std_rmse, "RMSE of deviations");
-  expect_number(found.forecast_mean, wanted.forecast_mean, "mean of forecasts");
-  expect_number(found.truth_mean, wanted.truth_mean, "mean of the truth");
+  expect_near(found.bias, wanted.bias, "bias");
+  expect_near(found.rmse, wanted.rmse, "RMSE");
+  expect_near(found.pattern_correlation, wanted.pattern_correlation, "pattern correlation");
+  expect_near(found.std_ratio, wanted.std_ratio, "ratio of deviations");
+  expect_near(found.std_rmse, wanted.std_rmse, "RMSE of deviations");
+  expect_near(found.forecast_mean, wanted.forecast_mean, "mean of forecasts");
+  expect_near(found.truth_mean, wanted.truth_mean, "mean of the truth");
 }
 
 const MeshCase kMeshes[] = {{1, {1, 1}, 1}, {2, {1, 1}, 1}, {4, {1, 1}, 1},    {1, {2, 1}, 1},
                             {1, {1, 3}, 1}, {1, {1, 1}, 2}, {2, {2, 1}, 1},    {2, {1, 2}, 1},
                             {2, {1, 1}, 2}, {1, {7, 1}, 1}, {2, {2, 1}, 1, 1}, {2, {1, 2}, 1, 1}};
 
-Layout layout_of(const Mesh& mesh, std::int64_t samples, int data_cuts) {
-  return testing::score_layout(mesh, {samples, kRows, kColumns, kChannels}, data_cuts);
-}
-
-std::vector<std::vector<double>> weights_in(const Box& box) {
-  std::vector<std::vector<double>> weights(kRegions);
-  for (std::int64_t region = 0; region < kRegions; ++region) {
-    for (std::int64_t row = box.begin[1]; row < box.end(1); ++row) {
-      for (std::int64_t column = box.begin[2]; column < box.end(2); ++column)
-        weights[static_cast<std::size_t>(region)].push_back(region_weight(region, row * kColumns + column));
-    }
-  }
-  return weights;
-}
-
 ClimateScores scores_of(const Rank& rank, const MeshCase& mesh, ClimateGroups groups, int members) {
-  const Box piece = rank.box(layout_of(rank.mesh, kBatches[0], mesh.data_cuts));
+  const Box piece = rank.box(layout_of(rank.mesh, kBatches[0], kChannels, mesh.data_cuts));
   ClimateScores scores(rank.context, {groups, kSpinUp}, Calendar::kStandard, piece, kChannels,
-                       weights_in(piece));
+                       weights_in(piece, region_weight));
   for (std::size_t batch = 0; batch < kBatches.size(); ++batch) {
-    const Layout layout = layout_of(rank.mesh, kBatches[batch], mesh.data_cuts);
+    const Layout layout = layout_of(rank.mesh, kBatches[batch], kChannels, mesh.data_cuts);
     for (int lead = 0; lead < kLeads; ++lead) {
-      const auto field = [&](const auto& value) {
-        return testing::make_piece(rank, layout, DType::kFloat64, value);
-      };
-      std::vector<Array> fields;
-      for (int j = 0; j < members; ++j)
-        fields.push_back(field([&](std::int64_t i) { return forecast_at(j, lead, batch, i); }));
       std::vector<Time> times;
       for (std::int64_t sample = 0; sample < kBatches[batch]; ++sample)
         times.push_back(time_at(batch, sample, lead));
-      scores.add(rank, lead, layout, join_members(rank.context, fields),
-                 field([&](std::int64_t i) { return truth_at(lead, batch, i); }), times);
+      const auto forecast = [&](int member, std::int64_t i) { return forecast_at(member, lead, batch, i); };
+      const auto truth = [&](int, std::int64_t i) { return truth_at(lead, batch, i); };
+      scores.add(rank, lead, layout, members_of(rank, layout, members, forecast),
+                 members_of(rank, layout, 1, truth), times);
     }
   }
   scores.finish(rank);
@@ -217,9 +190,7 @@ TEST(ClimateScores, AreWhatLoopsFindOnEveryMesh) {
     for (const ClimateGroups groups : {ClimateGroups::kAll, ClimateGroups::kSeason, ClimateGroups::kMonth}) {
       const int members = groups == ClimateGroups::kAll ? 1 : kMembers;
       const std::vector<std::string> names = names_of(groups);
-      const int ranks = mesh.data * mesh.domain[0] * mesh.domain[1] * mesh.tensor;
-      SCOPED_TRACE(concat(mesh.data, " × ", mesh.domain[0], " × ", mesh.domain[1], " × ", mesh.tensor, ", ",
-                          names.size(), " groups"));
+      SCOPED_TRACE(concat(text_of(mesh), ", ", names.size(), " groups"));
       std::vector<ClimateScore> wanted;
       for (const std::string& name : names) {
         for (std::int64_t region = 0; region < kRegions; ++region) {
@@ -227,7 +198,7 @@ TEST(ClimateScores, AreWhatLoopsFindOnEveryMesh) {
             wanted.push_back(loops(members, name, region, channel));
         }
       }
-      testing::run_test_ranks(ranks, [&](Communicator& world) {
+      testing::run_test_ranks(ranks_of(mesh), [&](Communicator& world) {
         Mesh axes(world, mesh.data, mesh.domain, mesh.tensor);
         const Rank rank{world.context(), axes};
         const ClimateScores scores = scores_of(rank, mesh, groups, members);

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "base/text.h"
-#include "evaluate/mesh_cases.h"
+#include "evaluate/made_forecasts.h"
 #include "support/arrays.h"
 #include "support/pieces.h"
 #include "support/test_ranks.h"
@@ -16,18 +15,16 @@
 namespace jigsaw {
 namespace threshold_scores_test {
 
+using namespace testing::made_forecasts;
 using testing::array_of;
 using testing::MeshCase;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kRows = 6, kColumns = 7, kChannels = 4, kPoints = kRows * kColumns, kRegions = 2;
-constexpr int kLeads = 2, kMembers = 3;
-const std::vector<std::int64_t> kBatches = {3, 2};  // samples
+constexpr std::int64_t kChannels = 4;
+constexpr int kLeads = 2;
 
-/// Of few values, so that many are equal to a threshold; of a batch's element, unlike in other batches.
+/// Of few values, so that many are equal to a threshold.
 double forecast_at(int member, int lead, std::size_t batch, std::int64_t i) {
-  const double step = 0.31 + 0.07 * member + 0.05 * lead + 0.03 * static_cast<double>(batch);
-  return std::round(4 * std::sin(step * static_cast<double>(i + 1))) / 4;
+  return std::round(4 * wave(member, lead, batch, i)) / 4;
 }
 /// Missing here and there.
 double truth_at(int lead, std::size_t batch, std::int64_t i) {
@@ -39,9 +36,8 @@ double mean_at(int members, int lead, std::size_t batch, std::int64_t i) {
   return members == 1 ? sum : sum * (1.0 / members);
 }
 
-/// The second region is the first three rows.
 double region_weight(std::int64_t region, std::int64_t point) {
-  return region == 1 && point >= 3 * kColumns ? 0.0 : 1 + 0.25 * static_cast<double>(point / kColumns);
+  return is_in(region, point) ? 1 + 0.25 * static_cast<double>(point / kColumns) : 0.0;
 }
 
 Thresholds thresholds(bool around) {
@@ -121,30 +117,27 @@ class Loops {
   bool around_;
 };
 
-void expect_number(double found, double wanted, const char* what) {
-  EXPECT_EQ(std::isnan(found), std::isnan(wanted)) << what;
-  if (std::isfinite(wanted)) {
-    EXPECT_NEAR(found, wanted, 1e-12) << what;
-  }
+void expect_near(double found, double wanted, const char* what) {
+  expect_number(found, wanted, 1e-12, what);
 }
 
 void expect_numbers(const std::vector<double>& found, const std::vector<double>& wanted, const char* what) {
   ASSERT_EQ(found.size(), wanted.size()) << what;
-  for (std::size_t i = 0; i < wanted.size(); ++i) expect_number(found[i], wanted[i], what);
+  for (std::size_t i = 0; i < wanted.size(); ++i) expect_near(found[i], wanted[i], what);
 }
 
 void expect_score(const ThresholdScore& found, const ThresholdScore& wanted) {
-  expect_number(found.hits, wanted.hits, "hits");
-  expect_number(found.misses, wanted.misses, "misses");
-  expect_number(found.false_alarms, wanted.false_alarms, "false alarms");
-  expect_number(found.correct_negatives, wanted.correct_negatives, "correct negatives");
-  expect_number(found.base_rate, wanted.base_rate, "base rate");
-  expect_number(found.pod, wanted.pod, "POD");
-  expect_number(found.far, wanted.far, "FAR");
-  expect_number(found.csi, wanted.csi, "CSI");
-  expect_number(found.frequency_bias, wanted.frequency_bias, "frequency bias");
-  expect_number(found.hss, wanted.hss, "HSS");
-  expect_number(found.brier, wanted.brier, "Brier");
+  expect_near(found.hits, wanted.hits, "hits");
+  expect_near(found.misses, wanted.misses, "misses");
+  expect_near(found.false_alarms, wanted.false_alarms, "false alarms");
+  expect_near(found.correct_negatives, wanted.correct_negatives, "correct negatives");
+  expect_near(found.base_rate, wanted.base_rate, "base rate");
+  expect_near(found.pod, wanted.pod, "POD");
+  expect_near(found.far, wanted.far, "FAR");
+  expect_near(found.csi, wanted.csi, "CSI");
+  expect_near(found.frequency_bias, wanted.frequency_bias, "frequency bias");
+  expect_near(found.hss, wanted.hss, "HSS");
+  expect_near(found.brier, wanted.brier, "Brier");
   expect_numbers(found.fss, wanted.fss, "FSS");
   expect_numbers(found.forecast_share, wanted.forecast_share, "forecasts");
   expect_numbers(found.observed_frequency, wanted.observed_frequency, "events");
@@ -153,31 +146,21 @@ void expect_score(const ThresholdScore& found, const ThresholdScore& wanted) {
 const MeshCase kMeshes[] = {{1, {1, 1}, 1}, {2, {1, 1}, 1}, {1, {2, 1}, 2},    {1, {1, 3}, 1},
                             {1, {1, 1}, 3}, {4, {1, 1}, 1}, {2, {2, 1}, 1, 1}, {2, {1, 2}, 1, 1}};
 
-Layout layout_of(const Mesh& mesh, std::int64_t samples, int data_cuts) {
-  return testing::score_layout(mesh, {samples, kRows, kColumns, kChannels}, data_cuts);
-}
-
 void add_all(const Rank& rank, const MeshCase& mesh, int members, ThresholdScores& scores) {
   for (std::size_t batch = 0; batch < kBatches.size(); ++batch) {
-    const Layout layout = layout_of(rank.mesh, kBatches[batch], mesh.data_cuts);
+    const Layout layout = layout_of(rank.mesh, kBatches[batch], kChannels, mesh.data_cuts);
     const Box box = rank.box(layout);
     std::vector<double> weights;
-    for (std::int64_t region = 0; region < kRegions; ++region)
-      for (std::int64_t row = box.begin[1]; row < box.end(1); ++row)
-        for (std::int64_t column = box.begin[2]; column < box.end(2); ++column)
-          weights.push_back(region_weight(region, row * kColumns + column));
+    for (const std::vector<double>& of_region : weights_in(box, region_weight))
+      weights.insert(weights.end(), of_region.begin(), of_region.end());
     const Array points =
         array_of(rank.context, {kRegions, box.extent[1] * box.extent[2]}, DType::kFloat64, weights);
     for (int lead = 0; lead < kLeads; ++lead) {
-      const auto field = [&](const auto& value) {
-        return testing::make_piece(rank, layout, DType::kFloat64, value);
-      };
-      std::vector<Array> fields;
-      for (int j = 0; j < members; ++j)
-        fields.push_back(field([&](std::int64_t i) { return forecast_at(j, lead, batch, i); }));
-      scores.add(rank, lead, layout, join_members(rank.context, fields),
-                 field([&](std::int64_t i) { return mean_at(members, lead, batch, i); }),
-                 field([&](std::int64_t i) { return truth_at(lead, batch, i); }), points);
+      const auto forecast = [&](int member, std::int64_t i) { return forecast_at(member, lead, batch, i); };
+      const auto mean = [&](int, std::int64_t i) { return mean_at(members, lead, batch, i); };
+      const auto truth = [&](int, std::int64_t i) { return truth_at(lead, batch, i); };
+      scores.add(rank, lead, layout, members_of(rank, layout, members, forecast),
+                 members_of(rank, layout, 1, mean), members_of(rank, layout, 1, truth), points);
     }
   }
   scores.finish(rank);
@@ -188,10 +171,8 @@ TEST(ThresholdScores, AreWhatLoopsFindOnEveryMesh) {
     for (const int members : {1, kMembers}) {
       const bool around = members == 1;
       const Loops loops(members, around);
-      SCOPED_TRACE(concat(mesh.data, " × ", mesh.domain[0], " × ", mesh.domain[1], " × ", mesh.tensor, ", ",
-                          members, " members"));
-      const int ranks = mesh.data * mesh.domain[0] * mesh.domain[1] * mesh.tensor;
-      testing::run_test_ranks(ranks, [&](Communicator& world) {
+      SCOPED_TRACE(concat(text_of(mesh), ", ", members, " members"));
+      testing::run_test_ranks(ranks_of(mesh), [&](Communicator& world) {
         Mesh axes(world, mesh.data, mesh.domain, mesh.tensor);
         const Rank rank{world.context(), axes};
         ThresholdScores scores(thresholds(around), kLeads, kRegions, members);

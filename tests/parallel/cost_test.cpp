@@ -127,7 +127,7 @@ TEST(TransferCost, IsFoundOnAQuarterOfAMillionRanks) {
   step.kind = Collective::kAllToAll;
   step.axes = axis_bit(0) | axis_bit(1);
   step.to = to;
-  EXPECT_EQ(most_sent_elements(mesh, step, held), 1);
+  EXPECT_EQ(SentElements(mesh).most(step, held), 1);
 }
 
 TEST(TransferCost, ClosedFormsAreWhatEveryPairOfRanksSends) {
@@ -145,7 +145,7 @@ TEST(TransferCost, ClosedFormsAreWhatEveryPairOfRanksSends) {
     for (const Step& step : redistribution_steps(mesh, from, to)) {
       const double enumerated = testing::enumerated_sent(mesh, step, held);
       if (step.kind == Collective::kAllToAll) {
-        const auto closed = static_cast<double>(most_sent_elements(mesh, step, held));
+        const auto closed = static_cast<double>(SentElements(mesh).most(step, held));
         const bool evenly = even(mesh, held) && even(mesh, step.to);
         exact = evenly || some_axis_whole(mesh, step, held);
         if (exact) {

@@ -16,7 +16,7 @@ using testing::NetcdfReader;
 using testing::TemporaryFolder;
 
 /// Daily means at noon, each with its day as bounds; the height of t2m is 2 m, that of u10 10 m.
-std::string write_daily(const std::string& path, bool uneven) {
+std::string write_daily(const std::string& path, bool uneven, const char* units = "days since 1970-01-01") {
   testing::NetcdfWriter file(path);
   const int time = file.dimension("time", 3), bounds = file.dimension("bnds", 2),
             lat = file.dimension("lat", 2), lon = file.dimension("lon", 3);
@@ -28,7 +28,7 @@ std::string write_daily(const std::string& path, bool uneven) {
             other = file.variable("other", NC_DOUBLE, {});
   const int t2m = file.variable("t2m", NC_FLOAT, {time, lat, lon}),
             u10 = file.variable("u10", NC_FLOAT, {time, lat, lon});
-  file.text(times, "units", "days since 1970-01-01");
+  file.text(times, "units", units);
   file.text(times, "bounds", "time_bnds");
   file.text(lats, "units", "degrees_north");
   file.text(lons, "units", "degrees_east");
@@ -101,9 +101,22 @@ TEST(ForecastFile, DailyMeansKeepTheBoundsOfTheirTimes) {
   {
     const NetcdfReader file(write_of(folder, input, 2, true));
     EXPECT_EQ(file.values("valid_time_bnds"), (std::vector<double>{24, 72, 72, 120})) << "two whole days";
+    EXPECT_EQ(file.values("time"), std::vector<double>{12});
+    EXPECT_EQ(file.values("lead_time_bnds"), (std::vector<double>{12, 60, 60, 108})) << "the same from there";
   }
   const std::string uneven = write_daily(folder.path() + "/uneven.nc", true);
   EXPECT_FALSE(NetcdfReader(write_of(folder, uneven, 1, false)).has("valid_time_bnds"));
+}
+
+/// As simulations count them: forecasts of them do, too.
+TEST(ForecastFile, TimesWithoutDatesStayWithoutThem) {
+  const TemporaryFolder folder;
+  const NetcdfReader file(write_of(folder, write_daily(folder.path() + "/in.nc", false, "days"), 1, false));
+  for (const char* name : {"time", "valid_time"}) {
+    EXPECT_EQ(file.text(name, "units"), "hours");
+    EXPECT_EQ(file.text(name, "calendar"), "");
+  }
+  EXPECT_EQ(file.values("valid_time"), (std::vector<double>{36, 60, 84, 108}));
 }
 
 }  // namespace kept_coordinates_test

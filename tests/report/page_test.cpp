@@ -177,6 +177,12 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   EXPECT_EQ(page.find("<title>sst</title>"), std::string::npos) << "a plot of nothing";
   EXPECT_NE(page.find("There are none of what has missing points in every row: sst."), std::string::npos);
   EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos);
+  EXPECT_NE(page.find("lead, hours</text>"), std::string::npos);
+  Json of_months = scores;
+  of_months["lead_hours"] = {720, 1440};
+  of_months["lead_months"] = {1, 2};
+  put_text(run.path + "/scores.json", of_months.dump());
+  EXPECT_NE(report_page({{run.path}, "", "", ""}).find("lead, months</text>"), std::string::npos);
   Json short_of_leads = scores;
   short_of_leads["scores"]["t2m"]["all"]["rmse"] = {1.0};
   put_text(run.path + "/scores.json", short_of_leads.dump());

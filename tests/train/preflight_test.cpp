@@ -96,9 +96,9 @@ TEST(Preflight, RefusesUnlikeBuildsAndAnOutputThatIsNotShared) {
       "output runs/a: rank 3 on n2 does not see what rank 0 on n1 writes there; it must be a folder that "
       "all nodes share");
   facts = four_ranks();
-  facts[1].output_error = "read-only file system";
+  facts[1].output_error = FileError("read-only file system");
   EXPECT_EQ(refusal(facts), "output runs/a: rank 1 on n1 cannot write there: read-only file system");
-  facts[1].disk_takes_nothing = true;
+  facts[1].output_error = DiskError("read-only file system");
   EXPECT_THROW(judge(facts, {.output = "runs/a"}), DiskError);
 }
 

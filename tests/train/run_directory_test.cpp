@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "comm/agreement.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "support/error_of.h"
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 using testing::put_text;
 using testing::TemporaryFolder;
 
-constexpr auto error_of = testing::error_of<ConfigError>;
+constexpr auto error_of = testing::error_of<AgreedError>;
 
 class RunDirectoryTest : public ::testing::Test {
  protected:

@@ -114,6 +114,8 @@ TEST(ValidationTable, OfImagesShowsPsnrAndOfLabelsDice) {
   const ValidationResult labels{
       0.1, {{{"mask", {{"accuracy", 0.9}, {"mean_dice", 0.75}, {"dice", {0.5, NAN, 1.0}}}}}}};
   EXPECT_EQ(table_of(labels, nullptr, {})[2], "    accuracy 0.9000, Dice of each class 0.5000 - 1.0000");
+  EXPECT_EQ(table_of(labels, nullptr, {.of_regions = true})[2],
+            "    accuracy 0.9000, Dice of each region 0.5000 - 1.0000");
 }
 
 TEST(ValidationTable, NamesOfLevels) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "comm/record/recorded_transfers.h"
 
 namespace jigsaw::inline comm {
 
@@ -14,10 +15,15 @@ namespace {
 /// Holds what is sent, as transfers do, until it is waited for.
 class Shaped : public Pending::Operation {
  public:
-  Shaped(Array sent, Array result, CallObserver* observer, std::size_t number)
-      : sent_(std::move(sent)), result_(std::move(result)), observer_(observer), number_(number) {}
+  Shaped(Array sent, Array result, std::shared_ptr<RecordedTransfers> transfers,
+         RecordedTransfers::Number number)
+      : sent_(std::move(sent)),
+        result_(std::move(result)),
+        transfers_(std::move(transfers)),
+        number_(std::move(number)) {}
+  ~Shaped() override { transfers_->dropped(number_); }
   Array wait() override {
-    if (observer_ != nullptr) observer_->waited(number_);
+    transfers_->waited(number_);
     sent_ = Array();
     return std::move(result_);
   }
@@ -25,16 +31,23 @@ class Shaped : public Pending::Operation {
 
  private:
   Array sent_, result_;
-  CallObserver* observer_;
-  std::size_t number_;
+  std::shared_ptr<RecordedTransfers> transfers_;
+  RecordedTransfers::Number number_;
 };
 
 class RecordCommunicator : public Communicator {
  public:
   RecordCommunicator(Context& context, int rank, int size, CallObserver* observer)
-      : Communicator(context), rank_(rank), size_(size), observer_(observer) {}
+      : Communicator(context),
+        rank_(rank),
+        size_(size),
+        transfers_(std::make_shared<RecordedTransfers>(context, observer)) {}
   RecordCommunicator(const RecordCommunicator& parent, const std::string& label, int rank, int size)
-      : Communicator(parent, label), rank_(rank), size_(size), observer_(parent.observer_) {}
+      : Communicator(parent, label), rank_(rank), size_(size), transfers_(parent.transfers_) {}
+
+  RecordedTransfers* transfers() const {
+    return context().device() == Device::kMeta ? transfers_.get() : nullptr;
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -47,9 +60,9 @@ class RecordCommunicator : public Communicator {
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
     const Sent sent = sent_in(call);
     *sent_counter(call.kind) += sent;
-    const std::size_t number = observer_ != nullptr ? observer_->started(call, label(), sent) : 0;
     Array result(host(), call.result_shape, call.send.dtype(), call.result_purpose);
-    return std::make_unique<Shaped>(std::move(call.send), std::move(result), observer_, number);
+    RecordedTransfers::Number number = transfers_->started(call, label(), sent);
+    return std::make_unique<Shaped>(std::move(call.send), std::move(result), transfers_, std::move(number));
   }
   /// Of texts from another rank nothing is known.
   Call do_control(Call call) override {
@@ -83,16 +96,21 @@ class RecordCommunicator : public Communicator {
   }
   void count_control(const Call& call, const Sent& sent) {
     *sent_counter(call.kind) += sent;
-    if (observer_ != nullptr) observer_->waited(observer_->started(call, label(), sent));
+    transfers_->control(call, label(), sent);
   }
 
   int rank_;
   int size_;
-  CallObserver* observer_;
+  std::shared_ptr<RecordedTransfers> transfers_;
   std::optional<Sent> of_forwarded_bytes_;  // by a call of blocks of one byte; found once
 };
 
 }  // namespace
+
+RecordedTransfers* recorded_transfers(Communicator& communicator) {
+  const auto* const records = dynamic_cast<RecordCommunicator*>(&communicator);
+  return records != nullptr ? records->transfers() : nullptr;
+}
 
 std::unique_ptr<Communicator> make_record_communicator(Context& context, int rank, int size,
                                                        CallObserver* observer) {

@@ -98,13 +98,15 @@ std::vector<Time> DataFile::limits(const std::string& dimension) {
 Calendar DataFile::calendar(const std::string& dimension) const {
   if (is_given(dimension, 0)) return Calendar::kStandard;
   const FileVariable& variable = require_times(dimension);
-  return parse_calendar(variable.text("calendar"),
-                        concat("the coordinate ", variable.name, " of ", file_->path()));
+  return calendar_of_times(variable.text("units"), variable.text("calendar"),
+                           concat("the coordinate ", variable.name, " of ", file_->path()));
 }
 
 std::string DataFile::calendar_name(const std::string& dimension) const {
-  const std::string found = is_given(dimension, 0) ? "" : require_times(dimension).text("calendar");
-  return found.empty() ? name(calendar(dimension)) : printable(found);
+  const Calendar known = calendar(dimension);
+  const bool named = !is_given(dimension, 0) && known != Calendar::kNone;
+  const std::string found = named ? require_times(dimension).text("calendar") : "";
+  return found.empty() ? name(known) : printable(found);
 }
 
 }  // namespace jigsaw::inline fields

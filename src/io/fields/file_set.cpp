@@ -90,6 +90,8 @@ void FileSet::select_absent(const Field& field, const std::string& units, const 
   absent.absent = absent.has_time = true;
   absent.fill.reset();
   absent.index = std::make_shared<TimeIndex>();
+  absent.groups.clear();
+  absent.group_indices.clear();
   series_.insert({field, std::move(absent)});
 }
 
@@ -139,12 +141,18 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
   series.fill = said_of_field(selection_.fill, field);
   if (series.has_time) {
     require_one_level(field, series.parts);
-    series.index = index_times(field, series);
+    index_groups(field, series);
     if (series.between == Between::kCycle) begin_cycle(field, series);
   } else {
     series.index = std::make_shared<TimeIndex>();
-    series.last = series.parts.back();
-    series.parts.resize(1);
+    series.groups = groups_of(series.parts);
+    std::set<std::int32_t> seen;
+    std::vector<Part> first_of_groups;
+    for (const Part& part : series.parts) {
+      if (part.group == series.parts.front().group) series.last = part;
+      if (seen.insert(part.group).second) first_of_groups.push_back(part);
+    }
+    series.parts = std::move(first_of_groups);
     const Part& part = series.parts[0];
     if (part.axes.time >= 0 && part.variable->shape[part.axes.time] == 0) {
       throw DataError(concat(field.name(), " in ", use(part.file).file().path(), " has no times"));
@@ -236,7 +244,7 @@ void FileSet::read_values(const Field& field, Moment moment, const Box& box,
   const Series& source = series(field);
   const auto [time, member] = moment;
   if (!source.has_time) {
-    read_part<T>(source.parts[0], 0, member, box, out);
+    read_part<T>(source.constant(member), 0, member, box, out);
     return fill_missing(fill, out);
   }
   const std::optional<TimePlace> place = place_of(source, time);
@@ -260,8 +268,9 @@ std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment
   if (!source.has_time || box.empty() || source.fill || (watching_ && source.prescribed)) return {};
   const std::optional<TimePlace> place = place_of(source, time);
   if (!place || place->before != place->after) return {};
-  if (source.index->others.contains(source.index->times[place->before])) return {};
-  const TimeIndex::Entry& entry = source.index->entries[place->before];
+  const TimeIndex& index = source.index_of(member);
+  if (index.others.contains(index.times[place->before])) return {};
+  const TimeIndex::Entry& entry = index.entries[place->before];
   const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
   if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude)
     return {};
@@ -281,10 +290,11 @@ std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment
 template <typename T>
 void FileSet::read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,
                       const Box& box, std::span<T> out) {
-  const TimeIndex::Entry& entry = source.index->entries[number];
+  const TimeIndex& index = source.index_of(member);
+  const TimeIndex::Entry& entry = index.entries[number];
   read_part<T>(source.parts[static_cast<std::size_t>(entry.part)], entry.position, member, box, out);
-  if (source.index->others.empty()) return;
-  check_others<T>(field, source, {source.index->times[number], member}, box, out);
+  if (index.others.empty()) return;
+  check_others<T>(field, source, {index.times[number], member}, box, out);
 }
 
 /// One point of a variable, but for rows and columns.
@@ -294,7 +304,7 @@ Box FileSet::slab_of(const Part& part, std::int64_t time, std::int32_t member) {
   if (part.axes.time >= 0) slab.begin[part.axes.time] = time;
   if (part.axes.level >= 0) slab.begin[part.axes.level] = part.level;
   if (part.axes.channel >= 0) slab.begin[part.axes.channel] = part.channel;
-  if (!part.members.empty())
+  if (part.axes.member >= 0 && !part.members.empty())
     slab.begin[part.axes.member] =
         part.members[part.members.size() > 1 ? static_cast<std::size_t>(member) : 0];
   if (!part.versions.empty()) slab.begin[part.axes.version] = part.versions[0];
@@ -445,15 +455,15 @@ void FileSet::require_one_member(const Field& field, const Part& one, const Part
   throw DataError(concat(field.name(), " in ", use(one.file).file().path(), " is of member ", here->values[0],
                          " of an ensemble (", here->name, "), and in ", use(other.file).file().path(),
                          " of member ", there->values[0],
-                         ", at the same times; give files of one member, or join them along a dimension ",
-                         here->name));
+                         ", at the same times; data.member says which one is taken, or \"all\""));
 }
 
 template <typename T>
 void FileSet::check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                            std::span<const T> values) {
   const Time time = moment.time;
-  const auto [begin, end] = source.index->others.equal_range(time);
+  const TimeIndex& index = source.index_of(moment.member);
+  const auto [begin, end] = index.others.equal_range(time);
   std::vector<T> other(values.size());
   for (auto entry = begin; entry != end; ++entry) {
     const Part& part = source.parts[static_cast<std::size_t>(entry->second.part)];
@@ -461,14 +471,15 @@ void FileSet::check_others(const Field& field, const Series& source, Moment mome
     const bool equal = std::equal(values.begin(), values.end(), other.begin(),
                                   [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); });
     if (equal) continue;
-    const auto found = std::lower_bound(source.index->times.begin(), source.index->times.end(), time);
-    const TimeIndex::Entry& first =
-        source.index->entries[static_cast<std::size_t>(found - source.index->times.begin())];
+    const auto found = std::ranges::lower_bound(index.times, time);
+    const TimeIndex::Entry& first = index.entries[static_cast<std::size_t>(found - index.times.begin())];
     if (first.part == entry->second.part) {
       throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " stands twice in ",
                              use(part.file).file().path(), ", at ", first.position, " and ",
                              entry->second.position, " along time, with other values; say by data.overlap ",
-                             "whether the \"first\" or the \"last\" counts, or write the file with one"));
+                             "whether the \"first\" or the \"last\" counts, or write the file with one; runs "
+                             "of a model one behind the other along time cannot be told apart: let them be "
+                             "members along a dimension of their own (data.member \"all\")"));
     }
     require_one_member(field, source.parts[static_cast<std::size_t>(first.part)], part);
     throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " has other values in ",
@@ -476,7 +487,7 @@ void FileSet::check_others(const Field& field, const Series& source, Moment mome
                            use(source.parts[static_cast<std::size_t>(first.part)].file).file().path(),
                            "; say by data.overlap which file wins, leave one of them out, or give the "
                            "variable `files` of its own; runs with the same times are members of an "
-                           "ensemble, side by side along one dimension (data.member \"all\")"));
+                           "ensemble, along one dimension or numbered in their files (data.member \"all\")"));
   }
 }
 

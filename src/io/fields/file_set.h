@@ -161,6 +161,8 @@ class FileSet {
   Calendar calendar() const { return of_months() ? Calendar::k360Day : file_calendar(); }
   /// The same of the files.
   Calendar file_calendar() const { return calendar_.value_or(Calendar::kStandard); }
+  /// @param what  that cannot be without dates. @throws DataError  where the times of the files have none.
+  void require_dates(const std::string& what) const;
   /// As the first of them calls it.
   std::string calendar_name() const { return calendar_ ? calendar_name_ : name(file_calendar()); }
   /// Whether times are months.
@@ -304,13 +306,16 @@ class FileSet {
   /// A file, the dimensions of rows and columns or of a list in it, the latitudes that say where the points
   /// are that are brought to others, and how.
   using AxesKey = std::tuple<int, std::string, std::string, std::string, Regrid>;
+  static constexpr std::int32_t kAllGroups = -1;
   /// A variable (on one level) in one file.
   struct Part {
     int file = 0;
     const FileVariable* variable = nullptr;
     FieldAxes axes;
     std::int64_t level = 0, channel = 0;
-    std::vector<std::int64_t> members;   ///< positions of those that are read; empty for what has none
+    /// Positions of the members that are read, those of other files -1; empty for what has none.
+    std::vector<std::int64_t> members;
+    std::int32_t group = kAllGroups;     ///< of files with the same members, where others have others
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
     std::shared_ptr<const AxisMap> rows, columns;  ///< none of a list
     std::shared_ptr<const Source> source;          ///< or null
@@ -336,11 +341,18 @@ class FileSet {
     std::optional<double> fill;               ///< in place of missing values
     std::vector<Part> parts;
     std::shared_ptr<const TimeIndex> index;
-    std::optional<Part> last;  ///< of a constant field, of whose parts the first alone is kept
+    std::optional<Part> last;  ///< of a constant field, of whose parts the first of each group alone is kept
+    /// Where files have other members than others: of each member the group, and the index of that, with the
+    /// same times as `index`.
+    std::vector<std::int32_t> groups;
+    std::vector<std::shared_ptr<const TimeIndex>> group_indices;
+
+    const TimeIndex& index_of(std::int32_t member) const;
+    const Part& constant(std::int32_t member) const;
   };
-  /// Files and what says their times (DataFile::times_of), and whether data.time_step leaves any of their
-  /// times out.
-  using TimeDimensions = std::pair<bool, std::vector<std::pair<int, std::string>>>;
+  /// Parts by number and file and what says their times (DataFile::times_of), and whether data.time_step
+  /// leaves any of their times out.
+  using TimeDimensions = std::pair<bool, std::vector<std::tuple<int, int, std::string>>>;
 
   /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
   using SampledPlaces = std::array<std::vector<double>, 2>;
@@ -369,8 +381,11 @@ class FileSet {
   std::optional<FieldPlace> find_in(int file, const Field& field);
   bool find_level(const Field& field, Part& part);
   void require_one_level(const Field& field, const std::vector<Part>& parts);
-  void find_members(Part& part);
-  std::vector<std::int64_t> all_members(const Part& part, const std::vector<double>& numbers);
+  void find_members(const Field& field, std::vector<Part>& parts);
+  std::vector<std::vector<double>> numbers_of_members(const std::vector<Part>& parts);
+  void take_member(std::vector<Part>& parts, const std::vector<std::vector<double>>& numbers);
+  void take_all_members(std::vector<Part>& parts, const std::vector<std::vector<double>>& numbers);
+  static std::vector<std::int32_t> groups_of(const std::vector<Part>& parts);
   void note_member(const Part& part);
   static Box slab_of(const Part& part, std::int64_t time, std::int32_t member);
   int dimension_of(const Part& part, const std::string& name);
@@ -384,7 +399,9 @@ class FileSet {
   [[noreturn]] void refuse_level(const Field& field);
   [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
   [[noreturn]] void refuse_beside_step(const Field& field, const Part& part, Time time, Time step);
-  std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series);
+  std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series, std::int32_t group);
+  void index_groups(const Field& field, Series& series);
+  std::string members_text(const Series& series, std::int32_t group) const;
   void begin_cycle(const Field& field, Series& series);
   std::optional<TimePlace> place_of(const Series& series, Time time) const;
   void check_memory(const Part& part);

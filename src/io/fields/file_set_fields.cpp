@@ -1,11 +1,9 @@
-// Where fields stand in the files of a set: variables, levels, members, versions and times.
+// Where fields stand in the files of a set: variables, levels and versions.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <set>
-#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -131,8 +129,6 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     part.axes = file.axes(*place->variable);
     part.channel = std::max<std::int64_t>(place->channel, 0);
     part.versions = versions_of(part);
-    find_members(part);
-    note_member(part);
     if (part.axes.channel >= 0) {
       // The channel's name has said which level it is.
       if (place->channel < 0) refuse_channels(part);
@@ -143,6 +139,8 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
   }
   if (!known) refuse_unknown(field.variable, uniform);
   if (parts.empty()) refuse_level(field);
+  find_members(field, parts);
+  for (const Part& part : parts) note_member(part);
   return parts;
 }
 
@@ -181,79 +179,6 @@ std::vector<std::int64_t> FileSet::versions_of(const Part& part) {
     return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)];
   });
   return positions;
-}
-
-/// The members of an ensemble that are chosen. Files without an ensemble hold them for all.
-void FileSet::find_members(Part& part) {
-  if (part.axes.member < 0) return;
-  const MemberChoice& choice = selection_.member;
-  const std::int64_t count = part.variable->shape[part.axes.member];
-  if (!choice.number && !choice.all && count == 1) return;
-  const std::string& name = dimension(*part.variable, part.axes.member);
-  const std::string& path = use(part.file).file().path();
-  if (!choice.number && !choice.all) {
-    throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
-                           " has ", count, " members, ", use(part.file).describe_members(name, count),
-                           "; data.member (of init: --member) says which one is taken, or \"all\""));
-  }
-  const std::vector<double> numbers = use(part.file).member_numbers(name, count);
-  if (choice.all) {
-    part.members = all_members(part, numbers);
-    return;
-  }
-  const auto found = std::find(numbers.begin(), numbers.end(), *choice.number);
-  if (found == numbers.end()) {
-    throw DataError(concat("data.member is ", *choice.number, ", and ", part.variable->name, " in ", path,
-                           " has the members ", use(part.file).describe_members(name, count)));
-  }
-  part.members = {found - numbers.begin()};
-}
-
-/// All files with an ensemble have the same members, whatever their order.
-std::vector<std::int64_t> FileSet::all_members(const Part& part, const std::vector<double>& numbers) {
-  const std::string& path = use(part.file).file().path();
-  if (members_.empty()) {
-    members_ = numbers;
-    sort_unique(members_);
-    members_file_ = path;
-  }
-  std::vector<std::int64_t> positions;
-  for (const double member : members_) {
-    const auto found = std::find(numbers.begin(), numbers.end(), member);
-    if (found != numbers.end()) positions.push_back(found - numbers.begin());
-  }
-  if (positions.size() == members_.size() && numbers.size() == members_.size()) return positions;
-  throw DataError(concat(part.variable->name, " in ", path, " has the members ", join(numbers, ", "),
-                         ", and ", members_file_, " ", join(members_, ", "),
-                         "; with data.member \"all\" they must be the same, each once"));
-}
-
-/// Which member states come from, where it is one.
-void FileSet::note_member(const Part& part) {
-  if (part.axes.member < 0 || part.members.size() > 1) return;
-  const std::string& name = dimension(*part.variable, part.axes.member);
-  if (members_differ_ || !noted_members_.insert({part.file, name}).second) return;
-  CoordinateDescription found = use(part.file).describe(name);
-  const std::size_t position = part.members.empty() ? 0 : static_cast<std::size_t>(part.members[0]);
-  if (position < found.values.size()) {
-    found.values = {found.values[position]};
-  } else if (selection_.member.number) {
-    found.values = {*selection_.member.number};  // members are counted where nothing says their numbers
-  } else {
-    return;
-  }
-  found.bounds.clear();
-  found.bounds_name.clear();
-  if (!std::isfinite(found.values[0])) return;
-  members_differ_ = member_ && member_->values != found.values;
-  member_ = members_differ_ ? std::nullopt : std::optional(std::move(found));
-}
-
-std::int32_t FileSet::members_of(const Field& field) const {
-  const std::vector<Part>& parts = series(field).parts;
-  const bool differ =
-      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.members.size() > 1; });
-  return differ ? members() : 1;
 }
 
 /// Whether the part has the level, whose position is set.
@@ -367,6 +292,7 @@ void FileSet::check_calendar(int number, const std::string& times) {
                            ", and ", calendar_file_, " in ", calendar_name_,
                            "; all files must have one calendar"));
   }
+  if (of_months()) require_dates("data.time_step \"month\"");
 }
 
 std::string FileSet::check_units(const Field& field, const std::vector<Part>& parts) const {
@@ -448,77 +374,6 @@ std::string FileSet::text_of(Time time) const {
 std::string FileSet::text_of(const Period& period) const {
   if (!of_months()) return format_period(period, calendar());
   return concat(text_of(period.first), " to ", text_of(period.last));
-}
-
-/// As the file has them, or the months that they stand for.
-std::vector<Time> FileSet::times_in(int number, const std::string& name) {
-  DataFile& file = use(number);
-  if (!of_months()) return file.times(name);
-  std::vector<Time> times = file.middles(name);
-  const Calendar calendar = file.calendar(name);
-  const auto text = [&](std::size_t i) { return format_time(file.times(name)[i], calendar); };
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    times[i] = month_of(times[i], calendar);
-    if (i == 0 || times[i] != times[i - 1] || file.times(name)[i] == file.times(name)[i - 1]) continue;
-    throw DataError(concat(file.file().path(), " holds ", text(i - 1), " and ", text(i),
-                           ", two times of one month, and data.time_step is \"month\""));
-  }
-  return times;
-}
-
-void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time, Time step) {
-  const Time beside = (time % step + step) % step;
-  throw DataError(concat("data.time_step ", duration_text(step),
-                         " takes times at multiples of it since 1970-01-01T00:00, and none of ", field.name(),
-                         ": those of ", use(part.file).file().path(), " lie beside, ",
-                         format_time(time, file_calendar()), " by ", duration_text(beside), "; 0 takes all"));
-}
-
-/// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
-std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series) {
-  const std::vector<Part>& parts = series.parts;
-  const Time step = series.between == Between::kNothing ? selection_.time_step.every : 0;
-  TimeDimensions key{step > 0, {}};
-  for (const Part& part : parts) {
-    const DataFile& file = use(part.file);
-    const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
-    if (!times) refuse_timeless(field, parts, part);
-    // A year that stands for every year is counted in days of its own.
-    if (series.between != Between::kCycle) check_calendar(part.file, *times);
-    key.second.emplace_back(part.file, *times);
-  }
-  std::shared_ptr<const TimeIndex>& known = indices_[key];
-  if (known) return known;
-  std::vector<std::pair<Time, TimeIndex::Entry>> found;
-  std::optional<std::pair<std::size_t, Time>>
-      beside;  // the first part and time that data.time_step leaves out
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    const std::vector<Time> times = times_in(parts[p].file, key.second[p].second);
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      if (step > 0 && times[i] % step != 0) {
-        if (!beside) beside = {p, times[i]};
-        continue;
-      }
-      found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});
-    }
-  }
-  if (found.empty() && beside) refuse_beside_step(field, parts[beside->first], beside->second, step);
-  const bool last_wins = selection_.overlap == Overlap::kLast;
-  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
-    if (a.first != b.first) return a.first < b.first;
-    return last_wins &&
-           std::tie(a.second.part, a.second.position) > std::tie(b.second.part, b.second.position);
-  });
-  auto index = std::make_shared<TimeIndex>();
-  for (const auto& [time, entry] : found) {
-    if (index->times.empty() || index->times.back() != time) {
-      index->times.push_back(time);
-      index->entries.push_back(entry);
-    } else if (selection_.overlap == Overlap::kEqual) {
-      index->others.insert({time, entry});
-    }
-  }
-  return known = index;
 }
 
 }  // namespace jigsaw::inline fields

@@ -1,6 +1,10 @@
-// What files say of the times of a field beside where its states stand.
+// Times of fields: where each stands in the files of a set, and what else these say of it.
 #include <algorithm>
+#include <set>
+#include <tuple>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "fields/file_set.h"
 #include "times/windows.h"
 
@@ -18,11 +22,12 @@ const std::string& FileSet::path_at(const Field& field, Time time) const {
 }
 
 std::vector<Time> FileSet::repeated_times(const Field& field) const {
-  std::vector<Time> times;
-  for (const auto& [time, entry] : series(field).index->others) {
-    if (times.empty() || times.back() != time) times.push_back(time);
+  const Series& source = series(field);
+  std::set<Time> times;
+  for (std::int32_t member = 0; member < members(); ++member) {
+    for (const auto& [time, entry] : source.index_of(member).others) times.insert(time);
   }
-  return times;
+  return {times.begin(), times.end()};
 }
 
 std::optional<FileSet::OtherPhase> FileSet::other_phase(const Field& field) const {
@@ -58,6 +63,136 @@ std::optional<Period> FileSet::time_limits(const Field& field) {
     if (Period{limits[2 * i] - times[i], limits[2 * i + 1] - times[i]} != first) return std::nullopt;
   }
   return first.first < first.last ? std::optional(first) : std::nullopt;
+}
+
+void FileSet::require_dates(const std::string& what) const {
+  if (file_calendar() != Calendar::kNone) return;
+  throw DataError(
+      concat(what, " needs dates, and the times of ", calendar_file_,
+             " count from none; give them units such as \"seconds since 2000-01-01\", or do without"));
+}
+
+/// As the file has them, or the months that they stand for.
+std::vector<Time> FileSet::times_in(int number, const std::string& name) {
+  DataFile& file = use(number);
+  if (!of_months()) return file.times(name);
+  std::vector<Time> times = file.middles(name);
+  const Calendar calendar = file.calendar(name);
+  const auto text = [&](std::size_t i) { return format_time(file.times(name)[i], calendar); };
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    times[i] = month_of(times[i], calendar);
+    if (i == 0 || times[i] != times[i - 1] || file.times(name)[i] == file.times(name)[i - 1]) continue;
+    throw DataError(concat(file.file().path(), " holds ", text(i - 1), " and ", text(i),
+                           ", two times of one month, and data.time_step is \"month\""));
+  }
+  return times;
+}
+
+void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time, Time step) {
+  const Time beside = (time % step + step) % step;
+  throw DataError(concat("data.time_step ", duration_text(step),
+                         " takes times at multiples of it since 1970-01-01T00:00, and none of ", field.name(),
+                         ": those of ", use(part.file).file().path(), " lie beside, ",
+                         format_time(time, file_calendar()), " by ", duration_text(beside), "; 0 takes all"));
+}
+
+/// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
+/// @param group  of whose parts, and those that hold all members, the times are.
+std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series,
+                                                               std::int32_t group) {
+  const std::vector<Part>& parts = series.parts;
+  const Time step = series.between == Between::kNothing ? selection_.time_step.every : 0;
+  TimeDimensions key{step > 0, {}};
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Part& part = parts[p];
+    if (group != kAllGroups && part.group != kAllGroups && part.group != group) continue;
+    const DataFile& file = use(part.file);
+    const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
+    if (!times) refuse_timeless(field, parts, part);
+    // A year that stands for every year is counted in days of its own.
+    if (series.between != Between::kCycle) check_calendar(part.file, *times);
+    key.second.emplace_back(static_cast<int>(p), part.file, *times);
+  }
+  std::shared_ptr<const TimeIndex>& known = indices_[key];
+  if (known) return known;
+  std::vector<std::pair<Time, TimeIndex::Entry>> found;
+  std::optional<std::pair<std::size_t, Time>>
+      beside;  // the first part and time that data.time_step leaves out
+  for (const auto& [p, file, dimension] : key.second) {
+    const std::vector<Time> times = times_in(file, dimension);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (step > 0 && times[i] % step != 0) {
+        if (!beside) beside = {static_cast<std::size_t>(p), times[i]};
+        continue;
+      }
+      found.push_back({times[i], {p, static_cast<std::int32_t>(i)}});
+    }
+  }
+  if (found.empty() && beside) refuse_beside_step(field, parts[beside->first], beside->second, step);
+  const bool last_wins = selection_.overlap == Overlap::kLast;
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return last_wins &&
+           std::tie(a.second.part, a.second.position) > std::tie(b.second.part, b.second.position);
+  });
+  auto index = std::make_shared<TimeIndex>();
+  for (const auto& [time, entry] : found) {
+    if (index->times.empty() || index->times.back() != time) {
+      index->times.push_back(time);
+      index->entries.push_back(entry);
+    } else if (selection_.overlap == Overlap::kEqual) {
+      index->others.insert({time, entry});
+    }
+  }
+  return known = index;
+}
+
+/// Files with other members than others must have the same times.
+void FileSet::index_groups(const Field& field, Series& series) {
+  series.groups = groups_of(series.parts);
+  if (series.groups.empty()) {
+    series.index = index_times(field, series, kAllGroups);
+    return;
+  }
+  const std::int32_t groups = std::ranges::max(series.groups) + 1;
+  for (std::int32_t group = 0; group < groups; ++group)
+    series.group_indices.push_back(index_times(field, series, group));
+  series.index = series.group_indices.front();
+  const std::vector<Time>& times = series.index->times;
+  for (std::int32_t group = 1; group < groups; ++group) {
+    const std::vector<Time>& others = series.group_indices[static_cast<std::size_t>(group)]->times;
+    const auto [here, there] = std::ranges::mismatch(times, others);
+    if (here == times.end() && there == others.end()) continue;
+    const bool in_first = there == others.end() || (here != times.end() && *here < *there);
+    throw DataError(concat(field.name(), " at ", text_of(in_first ? *here : *there), " is of the members ",
+                           members_text(series, in_first ? 0 : group), ", and in no file of ",
+                           members_text(series, in_first ? group : 0),
+                           "; with data.member \"all\" every time has all members"));
+  }
+}
+
+/// "0, 1, 2, 3 in a.nc and 2 more files".
+std::string FileSet::members_text(const Series& series, std::int32_t group) const {
+  std::vector<double> numbers;
+  for (std::size_t m = 0; m < series.groups.size(); ++m)
+    if (series.groups[m] == group) numbers.push_back(members_[m]);
+  std::vector<std::string> paths;
+  for (const Part& part : series.parts)
+    if (part.group == group) paths.push_back(files_[static_cast<std::size_t>(part.file)]->file().path());
+  return concat(join(numbers, ", "), " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"));
+}
+
+const FileSet::TimeIndex& FileSet::Series::index_of(std::int32_t member) const {
+  return groups.empty() ? *index
+                        : *group_indices[static_cast<std::size_t>(groups[static_cast<std::size_t>(member)])];
+}
+
+const FileSet::Part& FileSet::Series::constant(std::int32_t member) const {
+  const auto holds = [&](const Part& part) {
+    return groups.empty() || part.group == kAllGroups ||
+           part.group == groups[static_cast<std::size_t>(member)];
+  };
+  return *std::ranges::find_if(parts, holds);
 }
 
 }  // namespace jigsaw::inline fields

@@ -1,5 +1,6 @@
 #include "files/full_disk.h"
 
+#include "base/disk.h"
 #include "base/file.h"
 #include "base/text.h"
 

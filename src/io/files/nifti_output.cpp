@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

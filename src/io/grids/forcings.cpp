@@ -74,6 +74,20 @@ ForcingFields::ForcingFields(const Grid& grid, Calendar calendar)
       row_degrees_(grid.axes[0].coordinates),
       column_degrees_(grid.axes[1].coordinates) {}
 
+bool needs_dates(Forcing forcing) {
+  switch (forcing) {
+    case Forcing::kLatitude:
+    case Forcing::kLongitude:
+    case Forcing::kCosLongitude:
+    case Forcing::kSinLongitude:
+    case Forcing::kSinLatitude:
+    case Forcing::kCosLatitude:
+      return false;
+    default:
+      return true;
+  }
+}
+
 bool needs_degrees(Forcing forcing) {
   switch (forcing) {
     case Forcing::kCosLongitude:

@@ -36,6 +36,9 @@ struct PointPlaces {
 /// reader does not give already standardised.
 bool needs_degrees(Forcing forcing);
 
+/// Whether it is a function of the time of the day or the year.
+bool needs_dates(Forcing forcing);
+
 /// Forcings on a geographic grid, or of places that are given.
 class ForcingFields {
  public:

@@ -60,16 +60,21 @@ bool LabelScan::poll() {
 
 std::string LabelScan::remark() const {
   constexpr std::size_t kMostNamed = 8;
+  const std::vector<std::vector<std::int64_t>>& numbers = data_.options().labels;
+  const auto text_of = [&](std::size_t k) {
+    return numbers.empty() ? std::to_string(k) : concat(join(numbers[k], " or "), " (class ", k, ")");
+  };
   std::vector<std::string> absent;
   for (std::size_t k = 0; over_ && k < seen_.size(); ++k)
-    if (seen_[k] == 0) absent.push_back(std::to_string(k));
+    if (seen_[k] == 0) absent.push_back(text_of(k));
   if (absent.empty()) return "";
   if (absent.size() > kMostNamed + 1) {
     const std::string more = concat("and ", absent.size() - kMostNamed, " more");
     absent.resize(kMostNamed);
     absent.push_back(more);
   }
-  return concat("no label of data.train is ", join(absent, ", "), ", of data.classes ", seen_.size(),
+  return concat("no label of data.train is ", join(absent, ", "),
+                numbers.empty() ? concat(", of data.classes ", seen_.size()) : ", of data.labels",
                 ": such a class cannot be learned");
 }
 

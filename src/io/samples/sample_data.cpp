@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

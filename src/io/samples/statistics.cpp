@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

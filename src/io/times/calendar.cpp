@@ -10,8 +10,12 @@ namespace {
 
 constexpr std::array<std::int64_t, 12> kMonthDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
+bool is_gregorian(Calendar calendar) {
+  return calendar == Calendar::kStandard || calendar == Calendar::kNone;
+}
+
 bool is_leap(std::int64_t year, Calendar calendar) {
-  if (calendar == Calendar::kStandard) return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+  if (is_gregorian(calendar)) return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
   if (calendar == Calendar::kJulian) return year % 4 == 0;
   return calendar == Calendar::kAllLeap;
 }
@@ -75,6 +79,8 @@ const char* name(Calendar calendar) {
       return "360_day";
     case Calendar::kJulian:
       return "julian";
+    case Calendar::kNone:
+      return "none";
   }
   fail("unknown calendar");
 }
@@ -90,7 +96,7 @@ bool exists(const Date& date, Calendar calendar) {
 }
 
 std::int64_t days_from_date(const Date& date, Calendar calendar) {
-  if (calendar == Calendar::kStandard) return days_from_civil(date);
+  if (is_gregorian(calendar)) return days_from_civil(date);
   if (calendar == Calendar::kJulian) return days_from_julian(date);
   std::int64_t days = (date.year - 1970) * days_in_year(calendar) + date.day - 1;
   for (std::int64_t month = 1; month < date.month; ++month) days += days_in_month(date.year, month, calendar);
@@ -98,7 +104,7 @@ std::int64_t days_from_date(const Date& date, Calendar calendar) {
 }
 
 Date date_from_days(std::int64_t days, Calendar calendar) {
-  if (calendar == Calendar::kStandard) return civil_from_days(days);
+  if (is_gregorian(calendar)) return civil_from_days(days);
   if (calendar == Calendar::kJulian) return julian_from_days(days);
   const std::int64_t length = days_in_year(calendar), years = floor_div(days, length);
   Date date{1970 + years, 1, days - years * length + 1};

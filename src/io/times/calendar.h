@@ -15,9 +15,11 @@ enum class Calendar : std::uint8_t {
   kNoLeap,    ///< years of 365 days
   kAllLeap,   ///< years of 366 days
   k360Day,    ///< twelve months of 30 days
-  kJulian     ///< a leap year every four years
+  kJulian,    ///< a leap year every four years
+  kNone       ///< times have no dates, as of simulations that count from their start; those of kStandard from
+              ///< 1970-01-01 on stand for them
 };
-/// As CF calls it: "standard", "noleap", "all_leap", "360_day", "julian".
+/// As CF calls it: "standard", "noleap", "all_leap", "360_day", "julian", "none".
 const char* name(Calendar calendar);
 
 struct Date {

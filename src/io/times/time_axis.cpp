@@ -362,8 +362,13 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what) {
              "360_day and julian are understood"));
 }
 
+Calendar calendar_of_times(const std::string& units, const std::string& calendar, const std::string& what) {
+  return unit_of(to_lower(units)) ? Calendar::kNone : parse_calendar(calendar, what);
+}
+
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what) {
+  if (unit_of(to_lower(units))) return decode_times(values, units + " since 1970-01-01", "", what);
   const std::string lower = to_lower(units), named = to_lower(calendar);
   const OriginCalendar counted_in{parse_calendar(calendar, what),
                                   named.empty() || named == "standard" || named == "gregorian",
@@ -374,7 +379,8 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
       unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, what) : std::nullopt;
   if (!origin) {
     throw DataError(concat(what, " has the units \"", units,
-                           "\"; they must be like \"hours since 1900-01-01 00:00:00\""));
+                           "\"; they must be like \"hours since 1900-01-01 00:00:00\", or of times without "
+                           "dates like \"seconds\""));
   }
   constexpr double kNoise = 0.01;  // of seconds, in what is written as days
   std::vector<Time> times;

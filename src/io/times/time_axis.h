@@ -97,10 +97,14 @@ int days_in_year(Time time, Calendar calendar = Calendar::kStandard);
 /// with `what`.
 Calendar parse_calendar(const std::string& calendar, const std::string& what);
 
+/// The same of a time coordinate: kNone where its units are those of a duration and count from no date.
+Calendar calendar_of_times(const std::string& units, const std::string& calendar, const std::string& what);
+
 /// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (from days to nanoseconds, in
 /// letters of either case), `calendar` as of parse_calendar(), of which "standard", "gregorian" and "" have
 /// Julian dates before 1582-10-15. Times between seconds are rounded,
-/// once the parts of a second that origin and value have are added up.
+/// once the parts of a second that origin and value have are added up. Those of Calendar::kNone ("seconds")
+/// count from 1970-01-01.
 ///
 /// @throws DataError  for other units and calendars, an origin that the calendar does not have, and values
 ///                    that are no time or beyond any year of four digits, or one after the other less than

@@ -91,6 +91,16 @@ TEST(TimeAxis, TimesLessThanASecondApartAreRefused) {
   EXPECT_EQ(decode({1, 1, 1 + 1e-8}, "days since 1970-01-01"), (std::vector<Time>{kDay, kDay, kDay}));
 }
 
+TEST(TimeAxis, DurationsAreTimesWithoutDates) {
+  EXPECT_EQ(decode_times(std::vector{0.0, 1.5, 2.0}, "days", "noleap", "the time"),
+            (std::vector<Time>{0, 36 * kHour, 2 * kDay}));
+  EXPECT_EQ(decode_times(std::vector{-3.0}, "S", "", "the time"), std::vector<Time>{-3});
+  EXPECT_EQ(calendar_of_times("hours", "noleap", "the time"), Calendar::kNone);
+  EXPECT_EQ(calendar_of_times("hours since 2000-01-01", "noleap", "the time"), Calendar::kNoLeap);
+  EXPECT_EQ(date_from_days(59, Calendar::kNone), (Date{1970, 3, 1}));
+  EXPECT_EQ(days_from_date({1972, 3, 1}, Calendar::kNone), days_from_date({1972, 3, 1}, Calendar::kStandard));
+}
+
 TEST(TimeAxis, OriginsMayHavePartsOfSeconds) {
   EXPECT_EQ(decoded(0.25, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:16");
   EXPECT_EQ(decoded(0.24, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:15");
@@ -130,7 +140,9 @@ TEST(TimeAxis, RefusesOriginsThatTheCalendarLacks) {
 TEST(TimeAxis, RefusesWhatItCannotDecode) {
   EXPECT_THROW(decoded(1, "days since 2020-02-30", "noleap"), DataError);
   EXPECT_THROW(decoded(1, "months since 2020-01-01"), DataError);
-  EXPECT_THROW(decoded(1, "days"), DataError);
+  EXPECT_THROW(decoded(1, "days since"), DataError);
+  EXPECT_THROW(decoded(1, "1"), DataError);
+  EXPECT_THROW(decoded(1, ""), DataError);
   EXPECT_THROW(decoded(1, "days since yesterday"), DataError);
   EXPECT_THROW(decoded(1e30, "days since 2020-01-01"), DataError);
   EXPECT_THROW(decoded(std::nan(""), "days since 2020-01-01"), DataError);
