@@ -33,7 +33,7 @@ const std::vector<Command>& command_table() {
       {"predict", "Write what a trained model predicts, in physical units", declare_predict,
        RunsOn::kEveryRank, true},
       {"evaluate", "Score what a trained model predicts, as a validation without training", declare_evaluate,
-       RunsOn::kEveryRank},
+       RunsOn::kEveryRank, true},
       {"report",
        "Write what runs left as one HTML file: curves, maps, time, memory, the mesh (docs/report.md)",
        declare_report, RunsOn::kFirstRank},

@@ -58,8 +58,9 @@ BandSpectra::BandSpectra(const Shape& space) {
           std::pow(kTurn * static_cast<double>(std::min(n, extent - n)) / static_cast<double>(extent), 2));
     longest = std::max(longest, extent);
   }
+  constexpr double kBeyond = 1e-6;  // so that a wave at a limit is in the band below
   const double first = kTurn / static_cast<double>(longest),
-               last = std::numbers::pi * std::sqrt(static_cast<double>(space.rank()));
+               last = std::numbers::pi * std::sqrt(static_cast<double>(space.rank())) + kBeyond;
   for (std::size_t i = 1; i <= kBands; ++i)
     limits_[i] = first * std::pow(last / first, static_cast<double>(i) / static_cast<double>(kBands));
 }

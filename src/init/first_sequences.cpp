@@ -10,6 +10,7 @@
 #include "base/lower_case.h"
 #include "base/text.h"
 #include "files/variable_file.h"
+#include "init/first_headers.h"
 #include "init/first_sections.h"
 
 namespace jigsaw::inline init {
@@ -311,7 +312,7 @@ bool is_of_the_well(const std::string& path) {
 
 bool holds_sequences(const std::string& path, bool by_number) {
   try {
-    return named_fields(path) || (by_number && numbered_fields(path, true));
+    return named_fields(path) || (by_number && image_format(path) == "HDF5" && numbered_fields(path, true));
   } catch (const DataError&) {  // whoever reads it says so
     return false;
   }

@@ -151,9 +151,10 @@ TEST_F(InitTest, RefusesWhatItCannotWrite) {
   const std::string fixture = quoted(testing::source_dir() + "/tests/io/fixtures/images/volume.h5");
   expect_error(run(1, "init --data " + fixture + " --output " + quoted(folder_ / "first.json")), 2,
                "is there already");
+  const std::string volume = quoted(testing::source_dir() + "/tests/io/fixtures/images/volume.nii");
   expect_error(
-      run(1, "init --data " + fixture + " --task forecast --output " + quoted(folder_ / "other.json")), 3,
-      "volume.h5");
+      run(1, "init --data " + volume + " --task forecast --output " + quoted(folder_ / "other.json")), 3,
+      "volume.nii");
   EXPECT_EQ(text(), "{}");
   // Fields of latitude, longitude and time are no images, whatever their times are.
   write_fields(folder_ / "months.nc", false, 40, "months since 2020-01-01");

@@ -340,7 +340,8 @@ bool ImageFiles::fits_constant(const Image& like, const FileVariable& variable,
          beside.shape[dim_position(dims_of(first, like.file, beside), ImageDim::kSample)];
 }
 
-/// Of those that fit most dims, and of as many first those with samples.
+/// Of those that fit most dims, and of as many first those with samples. Channels go with space alone: else
+/// any row of numbers would be of channels.
 /// @param like  an image of the first variable.
 std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const FileVariable& variable) const {
   for (const bool space : {true, false}) {
@@ -349,7 +350,7 @@ std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const File
         std::vector<ImageDim> dims = dims_;
         std::erase_if(dims, [&](ImageDim dim) {
           return dim == ImageDim::kTime || (is_spatial(dim) && !space) ||
-                 (dim == ImageDim::kSample && !sample) || (dim == ImageDim::kChannel && !channel);
+                 (dim == ImageDim::kSample && !sample) || (dim == ImageDim::kChannel && !(channel && space));
         });
         if (fits_constant(like, variable, dims)) return dims;
       }

@@ -358,6 +358,10 @@ TEST(SequenceData, RefusesWhatIsNotThere) {
   options.constants = {{"p", {}}};
   EXPECT_NE(refusal(options, ExitCode::kConfig).find("data.static names p, which is named before"),
             std::string::npos);
+  const OutputImage row{"row", OutputImage::Type::kFloat, {"x"}, {kWidth}, {}, {}};
+  create_image_output(ImageFormat::kHdf5, concat(folder.path(), "/row.h5"), {row}, {})->finish();
+  options.constants = {{"row", {}, "", {"row.h5"}}};
+  EXPECT_NE(refusal(options, ExitCode::kData).find("row is [4], and the images of p in "), std::string::npos);
   options.constants = {{"q", {}, "p", {}}};
   EXPECT_NE(refusal(options, ExitCode::kData).find("p is [2, 6, 5, 3, 4], and the images of p in "),
             std::string::npos);
