@@ -159,6 +159,10 @@ ExitCode run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace jigsaw;
   open_standard_streams();
+  // As many queues to a GPU as there can be, which CUDA reads when the program first uses one: of the eight
+  // that it makes by itself, streams of NCCL, which has two for each communicator, share some with those of
+  // the program, whose work then stands behind what waits there.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   install_stop_signals();  // before MPI begins, which leaves handlers that are there
   leave_failed_files_alone();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of file sizes fails, as on a full disk

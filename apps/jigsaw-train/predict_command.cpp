@@ -94,10 +94,12 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
 }
 
 void refuse_own_files(const DataOptions& data) {
-  for (const VariableOptions& variable : data.variables) {
-    if (variable.files.empty()) continue;
-    throw ConfigError(concat("command line: --input replaces data.files, but ", variable.name,
-                             " has files of its own; give both with --set"));
+  for (const auto* variables : {&data.variables, &data.constants}) {
+    for (const VariableOptions& variable : *variables) {
+      if (variable.files.empty()) continue;
+      throw ConfigError(concat("command line: --input replaces data.files, but ", variable.name,
+                               " has files of its own; give both with --set"));
+    }
   }
 }
 

@@ -112,7 +112,7 @@ class SequenceScores {
     for (std::size_t band = 0; band < sums.size(); ++band) ratios.push_back(sums[band] / counts[band]);
     return ratios;
   }
-  /// Windows in which something is missing do not count.
+  /// Windows in which something of the truth is missing do not count; forecasts that are no numbers do.
   void add_bands(const Rank& rank, int lead, const Layout& layout, const ScoredStates& scored) {
     std::vector<double> error, truth;
     if (!rank.box(layout).empty()) {
@@ -127,7 +127,7 @@ class SequenceScores {
       const double all = std::accumulate(powers[i].truth.begin(), powers[i].truth.end(), 0.0);
       for (std::size_t band = 0; band < BandSpectra::kBands; ++band) {
         const double square = powers[i].error[band], of_truth = powers[i].truth[band];
-        if (!std::isfinite(square + of_truth)) continue;
+        if (!std::isfinite(of_truth)) continue;
         sums.squares[band] += square;
         sums.windows[band] += 1;
         constexpr double kRoundings = 1e-24;

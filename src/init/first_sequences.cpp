@@ -86,7 +86,7 @@ void add_constant_or_leave_out(SequenceFields& fields, const FileVariable& varia
   }
 }
 
-/// Of x, y and z, as the masks of the boundary conditions say; none where no axis goes round.
+/// Of x, y and z: those for which files have a mask of periodic ends; none where no axis goes round.
 std::vector<std::string> edges_of_the_well(const VariableFile& file, const Shape& space) {
   std::vector<std::string> edges;
   for (int d = 0; d < space.rank(); ++d) {
@@ -282,7 +282,11 @@ SequenceParts parts_of(const SequenceFields& fields, const std::vector<std::stri
     return concat("{\"", dim, "\": [", from, ", ", to, "]}");
   };
   constexpr std::int64_t kLeastStates = 5;  // two windows of three, of which one is validated on
+  constexpr std::int64_t kWindow = 3;       // two states before a step, and one behind it
   const std::int64_t all = until.back();
+  if (steps < kWindow)
+    throw DataError(concat("the shortest sequence in ", paths.front(), " and the others has ",
+                           counted(steps, "state"), " only: too few for a window of ", kWindow));
   if (all > 1) {
     const std::size_t files = std::max<std::size_t>(1, paths.size() * 4 / 5);
     const std::int64_t train = paths.size() > 1 ? until[files - 1] : std::max<std::int64_t>(1, all * 4 / 5);
@@ -328,7 +332,11 @@ FirstConfiguration first_sequences(const FirstOptions& options, const std::vecto
     std::vector<std::string> variables;
     for (const std::string& name : names) {
       const std::string own = without_groups(name);
-      variables.push_back(own == name
+      const auto is_called = [&](const std::string& other) { return without_groups(other) == own; };
+      const bool alone = std::ranges::count_if(fields.names, is_called) +
+                             std::ranges::count_if(fields.constants, is_called) ==
+                         1;
+      variables.push_back(own == name || !alone
                               ? quoted(name)
                               : concat("{\"name\": ", quoted(own), ", \"data_set\": ", quoted(name), "}"));
     }

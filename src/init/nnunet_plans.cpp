@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/json.h"
+#include "layers/unet.h"
 
 namespace jigsaw::inline init {
 
@@ -103,6 +104,7 @@ std::string levels_text(const Planned& plan, const char* key, std::size_t levels
     const std::vector<std::int64_t> axes =
         level.is_array() ? along_files(plan, plan.as<std::vector<std::int64_t>>(level, key))
                          : std::vector<std::int64_t>{plan.as<std::int64_t>(level, key)};
+    if (axes.empty()) plan.error(concat("has a level without numbers in ", key));
     const bool alike = std::ranges::count(axes, axes.front()) == std::ssize(axes);
     texts.push_back(alike ? std::to_string(axes.front()) : list_text(axes));
   }
@@ -129,8 +131,6 @@ std::string name_here(const Planned& plan, const char* key, const std::map<std::
       concat("has ", given, " as ", key, ", which a \"unet\" does not have; it has ", join(known, ", ")));
 }
 
-constexpr std::size_t kLeastSupervised = 4;  ///< levels, for deep supervision
-
 std::string model_of(const Planned& plan) {
   const auto network = plan.as<std::string>(plan.architecture("network_class_name"), "network_class_name");
   const bool residual = network.ends_with(".ResidualEncoderUNet");
@@ -138,8 +138,11 @@ std::string model_of(const Planned& plan) {
     plan.error(concat("has the network ", quote(network),
                       "; PlainConvUNet and ResidualEncoderUNet are those that can be made here"));
   }
-  const auto levels = plan.as<std::size_t>(plan.argument("n_stages"), "n_stages");
-  if (levels < 1) plan.error("has a network without levels (n_stages)");
+  constexpr std::int64_t kMostLevels = 30;  // of model.levels
+  const auto stages = plan.as<std::int64_t>(plan.argument("n_stages"), "n_stages");
+  if (stages < 1 || stages > kMostLevels)
+    plan.error(concat("has a network of ", stages, " levels (n_stages); it must have 1 to ", kMostLevels));
+  const auto levels = static_cast<std::size_t>(stages);
   auto back = plan.of_levels<std::int64_t>("n_conv_per_stage_decoder", levels - 1);
   std::ranges::reverse(back);  // which begins with the coarsest there
   Section model;
@@ -164,7 +167,7 @@ std::string model_of(const Planned& plan) {
                                             {"GELU", "gelu"},
                                             {"SiLU", "silu"},
                                             {"Mish", "mish"}})));
-  if (levels >= kLeastSupervised)
+  if (levels >= kLeastSupervisedLevels)
     model.add("deep_supervision", "true", "coarser levels are compared with the labels, too, in training");
   return model.text(1);
 }

@@ -61,8 +61,7 @@ class Model {
   /// Blocks keep only their inputs for backward.
   void set_recompute(bool recompute) { recompute_ = recompute; }
   /// @param sides  set to what the blocks beside the others give, in the order of the model; null: they do
-  /// not
-  ///               run.
+  ///               not run.
   Variable forward(Tape& tape, const Variable& input, std::vector<Variable>* sides = nullptr) const;
   /// The blocks' parameters, in the order of the model.
   std::vector<ParameterBlock*> parameters() const;

@@ -18,9 +18,6 @@ namespace jigsaw::inline layers {
 
 namespace {
 
-/// Levels of the least model that has one to supervise beside the finest.
-constexpr std::size_t kLeastSupervised = 4;
-
 std::vector<std::int64_t> widths_of(const UNetOptions& options) {
   if (!options.widths.empty()) return options.widths;
   std::vector<std::int64_t> widths;
@@ -78,9 +75,10 @@ void check_level_lists(const UNetOptions& options, const Place& at) {
   if (options.decoder_convolutions.size() > 1)
     check_entries(at, "decoder_convolutions", options.decoder_convolutions.size(), levels - 1,
                   " (all but the coarsest)");
-  if (options.deep_supervision && levels < kLeastSupervised) {
-    at.error("deep_supervision", concat("needs a model of ", kLeastSupervised, " levels or more, not of ",
-                                        levels, ": it is of those between the finest and the two coarsest"));
+  if (options.deep_supervision && levels < kLeastSupervisedLevels) {
+    at.error("deep_supervision",
+             concat("needs a model of ", kLeastSupervisedLevels, " levels or more, not of ", levels,
+                    ": it is of those between the finest and the two coarsest"));
   }
 }
 

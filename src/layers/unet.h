@@ -5,6 +5,9 @@
 
 namespace jigsaw::inline layers {
 
+/// Levels of the least U-Net that has one to supervise beside the finest.
+inline constexpr std::size_t kLeastSupervisedLevels = 4;
+
 /// U-Net (Ronneberger et al. 2015), of 1 to 3 spatial dims: at each level two of (convolution, group norm,
 /// activation), the next level on half the points, back by doubling them, skips by concatenation, and a 1 × 1
 /// head. Extents that a stride does not divide are rounded up on the way down and cropped on the way up.

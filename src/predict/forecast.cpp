@@ -291,7 +291,6 @@ RolloutState ForecastRun::state_before(std::int64_t batch) {
   return state;
 }
 
-/// Whether any rank was asked to. Collective.
 /// Keeps by what the states at the start are known again; forecasts that go on must have begun with these.
 void ForecastRun::know_start(std::int64_t number, const Batch& batch) {
   if (!states_ && options_.restart_from == nullptr) return;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "array/host_view.h"
 #include "array/transfer.h"
@@ -74,10 +75,11 @@ class SequenceForecastRun {
     });
     if (!options.skip_existing) return;
     const std::string there = from_first(run_.world(), [&] { return written_before(); });
-    const auto is_there = [&, i = std::size_t{0}](const SequencesOfFile&) mutable {
-      return there[i++] == '1';
-    };
-    skipped_ = static_cast<std::int64_t>(std::erase_if(inputs_, is_there));
+    const std::vector<SequencesOfFile> all = std::exchange(inputs_, {});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (there[i] != '1') inputs_.push_back(all[i]);
+    }
+    skipped_ = std::ssize(all) - std::ssize(inputs_);
   }
 
   /// @return  whether it was stopped.

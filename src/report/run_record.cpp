@@ -118,6 +118,7 @@ void take_end(RunRecord& run, const std::string& log) {
 Json scores_of_netcdf(const std::string& path) {
   const auto file = open_variables(path, Dimensions::kByName);
   const FileVariable *leads = file->find("lead_time"), *regions = file->find("region");
+  if (file->find("lead_steps") != nullptr) return {{"lead_steps", Json::array()}};
   if (leads == nullptr || regions == nullptr)
     throw DataError(concat(path, " was not written by evaluate: it has no lead_time and region"));
   const std::vector<double> read = file->read_all(*leads);
@@ -218,8 +219,10 @@ Json json_of_scores(const std::string& path) {
   return first == '{' ? read_json(path) : scores_of_netcdf(path);
 }
 
-bool of_images(const Json& scores) {
-  return scores.contains("images") && scores.contains("data_range");
+/// What it is that scores are of and no figure shows: images or sequences; else "".
+std::string without_figures(const Json& scores) {
+  if (scores.contains("images") && scores.contains("data_range")) return "images";
+  return scores.contains("lead_steps") ? "sequences" : "";
 }
 
 Json checked_scores(Json scores, const std::string& path) {
@@ -233,7 +236,8 @@ Json checked_scores(Json scores, const std::string& path) {
 Json read_scores(const std::string& path) {
   if (!is_there(path)) throw DataError(concat(path, " is not there"));
   Json scores = json_of_scores(path);
-  if (of_images(scores)) throw DataError(concat(path, " has scores of images, which no figure shows"));
+  if (const std::string kind = without_figures(scores); !kind.empty())
+    throw DataError(concat(path, " has scores of ", kind, ", which no figure shows"));
   return checked_scores(std::move(scores), path);
 }
 
@@ -281,8 +285,8 @@ RunRecord read_run(const std::string& path) {
   run.scores_path = path + "/scores.json";
   if (!is_there(run.scores_path)) return run;
   Json scores = json_of_scores(run.scores_path);
-  if (of_images(scores)) {
-    run.passed_over = "scores.json has scores of images, which no figure shows";
+  if (const std::string kind = without_figures(scores); !kind.empty()) {
+    run.passed_over = concat("scores.json has scores of ", kind, ", which no figure shows");
   } else {
     run.scores = checked_scores(std::move(scores), run.scores_path);
   }

@@ -14,9 +14,8 @@ namespace jigsaw::inline task {
 /// (torch.nn.functional.interpolate, "nearest-exact"). Of a model with one output it is the loss itself.
 class DeepSupervision {
  public:
-  /// @param loss  lives as long as this. @throws ConfigError  where the model has several outputs, and the
-  /// loss
-  ///              is not one of labels.
+  /// @param loss  lives as long as this.
+  /// @throws ConfigError  where the model has several outputs, and the loss is not one of labels.
   DeepSupervision(const Model& model, const Loss& loss);
 
   /// Paths of the blocks that coarsen targets.

@@ -63,16 +63,16 @@ std::vector<Field> fields_named(const VariableOptions& variable) {
   return fields;
 }
 
-/// Whether a configuration says how many channels each variable has.
+/// Whether a configuration says how many channels each variable has; those of labels are not asked for.
 bool names_channels(const DataOptions& options) {
   const auto named = [](const VariableOptions& variable) { return !variable.levels.empty(); };
   return std::ranges::find(options.dims, ImageDim::kChannel) == options.dims.end() ||
-         (std::ranges::all_of(options.variables, named) && std::ranges::all_of(options.targets, named) &&
-          std::ranges::all_of(options.constants, named));
+         (std::ranges::all_of(options.variables, named) && std::ranges::all_of(options.constants, named) &&
+          (options.classes > 0 || std::ranges::all_of(options.targets, named)));
 }
 
 constexpr std::string_view kChannelsMissing =
-    "data.dims: how many channels a variable has stands in the files, but ";
+    "data.dims: how many channels a variable has stands in its levels, or in the files, but ";
 
 Channels image_channels(const DataOptions& options,
                         const std::function<std::vector<Field>(const VariableOptions&)>& fields_of_variable) {

@@ -377,7 +377,6 @@ TEST_F(Images, InitKnowsWhatLabelsThereAre) {
   EXPECT_NE(gaps.err.find("5 of the labels 0 to 7 occur nowhere"), std::string::npos) << gaps.err;
 }
 
-/// Of the training's pictures, 0 and 1 of six.
 /// Also where a crop says the extents: how many channels a variable has stands in the files alone.
 TEST_F(Images, PlanCountsTheChannelsInTheFiles) {
   Json config = segment_config();
@@ -392,11 +391,13 @@ TEST_F(Images, PlanCountsTheChannelsInTheFiles) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const Outcome missing = run(1, plan + " --set 'data.files=[\"none.h5\"]'");
   EXPECT_EQ(missing.exit_code, 2);
-  EXPECT_NE(missing.err.find("data.dims: how many channels a variable has stands in the files, but "),
+  EXPECT_NE(missing.err.find(
+                "data.dims: how many channels a variable has stands in its levels, or in the files, but "),
             std::string::npos)
       << missing.err;
 }
 
+/// Of the training's pictures, 0 and 1 of six.
 TEST_F(Images, StatisticsAreWritten) {
   write_labelled(folder_, 6, -1);
   folder_.write("labelled.json", labelled_config(folder_).dump());

@@ -197,10 +197,14 @@ std::optional<std::string> FileSet::changes_in(const Field& field) {
   const std::int64_t time = last.axes.time >= 0 ? last.variable->shape[last.axes.time] - 1 : 0;
   if (time < 0 || (time == 0 && last.file == first.file)) return std::nullopt;
   const std::int64_t rows = grid_.shape()[0], columns = grid_.shape()[1];
+  const auto member_in = [](const Part& part) {  // the first that the file holds
+    const auto held = std::ranges::find_if(part.members, [](auto position) { return position >= 0; });
+    return held == part.members.end() ? 0 : static_cast<std::int32_t>(held - part.members.begin());
+  };
   for (const std::int64_t row : {rows / 6, rows / 2, rows * 5 / 6}) {
     std::vector<double> here(static_cast<std::size_t>(columns)), there = here;
-    read_part<double>(first, 0, 0, {{row, 0}, {1, columns}}, here);
-    read_part<double>(last, time, 0, {{row, 0}, {1, columns}}, there);
+    read_part<double>(first, 0, member_in(first), {{row, 0}, {1, columns}}, here);
+    read_part<double>(last, time, member_in(last), {{row, 0}, {1, columns}}, there);
     double low = std::numeric_limits<double>::infinity(), high = -low, most = 0;
     for (std::size_t i = 0; i < here.size(); ++i) {
       if (std::isnan(here[i]) != std::isnan(there[i])) most = std::numeric_limits<double>::infinity();

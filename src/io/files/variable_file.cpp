@@ -110,9 +110,9 @@ bool counts_time(const FileVariable& variable) {
 
 /// What a scalar coordinate says of fields of a file: time, level, member of an ensemble.
 bool is_scalar_coordinate(const FileVariable& variable) {
-  static constexpr std::array<std::string_view, 13> kNames = {
-      "level",  "plev",   "lev",    "pressure_level", "isobaricInhPa", "depth",   "deptht",
-      "number", "height", "olevel", "realization",    "member",        "ensemble"};
+  static constexpr std::array<std::string_view, 15> kNames = {
+      "level",  "plev",   "lev",         "pressure_level", "isobaricInhPa", "depth",     "deptht", "number",
+      "height", "olevel", "realization", "member",         "ensemble",      "member_id", "ens"};
   if (variable.shape.rank() != 0) return false;
   if (counts_since(variable.text("units"))) return true;
   for (const char* attribute : {"standard_name", "axis", "positive"})

@@ -364,7 +364,11 @@ std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const File
 
 const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& variable,
                                                        const std::vector<std::string>& paths) {
-  if (const Variable* known = selected(variable, paths)) return *known;
+  if (const Variable* known = selected(variable, paths)) {
+    if (known->constant) return *known;
+    throw ConfigError(
+        concat("data.static names ", variable.name, ", which data.variables has as one that varies in time"));
+  }
   Variable place = open_variable(variable, paths);
   const Variable& first = known(first_variable_);
   const bool one = place.files() == 1;
@@ -385,6 +389,11 @@ const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& va
                                ", of other dimensions than in ", path_of(place.images[0])));
       }
       place.constant = dims;
+      if (one && first.files() > 1 && dim_position(dims, ImageDim::kSample) >= 0) {
+        throw DataError(concat(variable.name, " has samples in one file, ", path_of(own), ", and ",
+                               first_variable_, " has ", first.files(),
+                               " files; name a file for each of these, or one without samples for all"));
+      }
     }
     if (dim_position(*place.constant, ImageDim::kSample) < 0) own.sample = 0;
     place.images.push_back(own);

@@ -158,6 +158,11 @@ void SequenceData::check_statistics() const {
   for (const Channel& channel : normalised_channels()) {
     const FieldStatistics& field = statistics_.of(channel.field);
     if (std::isfinite(field.mean) && field.deviation >= 0 && field.increment_deviation >= 0) continue;
+    if (!std::isnan(field.mean)) {
+      throw DataError(concat("statistics of ", channel.name, " cannot be used: mean ", field.mean,
+                             ", deviation ", field.deviation, ", deviation of increments ",
+                             field.increment_deviation));
+    }
     throw DataError(
         concat(channel.name, " in ", files_->path(0), " is missing everywhere in data.train; leave it out"));
   }

@@ -112,8 +112,11 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
     files_->select_prescribed(field, options_.between_of(field));
   for (const Field& field : constants) files_->select(field, false);
-  for (const Channel& channel : fields.inputs)
+  for (const Channel& channel : fields.inputs) {
     if (channel.role == Role::kForcing && needs_dates(channel.forcing)) files_->require_dates(channel.name);
+    if (channel.role == Role::kPrescribed && options_.between_of(channel.field) == Between::kCycle)
+      files_->require_dates(concat(channel.name, ", which is repeated every year,"));
+  }
   if (trained_with == nullptr) select_cell_area(*files_, options_.cell_area);
   if ((options_.member.all || options_.member.number) && !files_->has_members()) {
     const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);

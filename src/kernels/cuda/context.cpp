@@ -38,12 +38,6 @@ std::string demangled(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-/// As many queues to the device as there can be, which CUDA reads when the program first uses a device: of
-/// the eight that it makes by itself, streams of NCCL, which has two for each communicator, share some with
-/// those of a context, whose work then stands behind what waits there. Set as the program starts, before
-/// there are threads.
-[[maybe_unused]] const bool kQueuesAreAsked = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
-
 /// Page-locked memory of the host.
 class PageLocked : public MemorySource {
  public:

@@ -244,6 +244,7 @@ class ByCudnn {
     if (!suits(pass, x, y)) return work;
     const ConvolutionSlabs& most = context.state<ConvolutionSlabs>();
     for (const ConvolutionSlab& slab : convolution_slabs(pass, convolution, x, y, bytes, most)) {
+      if (std::max(slab.x.count(), slab.y.count()) > most.most_elements) return {};
       work.push_back({slab, plan_for(context, problem(slab))});
       if (work.back().plan == nullptr) return {};
     }
