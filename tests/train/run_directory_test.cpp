@@ -10,7 +10,6 @@
 #include <optional>
 #include <thread>
 
-#include "comm/agreement.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "support/error_of.h"
@@ -23,7 +22,7 @@ namespace fs = std::filesystem;
 using testing::put_text;
 using testing::TemporaryFolder;
 
-constexpr auto error_of = testing::error_of<AgreedError>;
+constexpr auto error_of = testing::error_of<Error>;
 
 class RunDirectoryTest : public ::testing::Test {
  protected:
