@@ -12,8 +12,7 @@ namespace jigsaw::inline evaluate {
 
 namespace {
 
-/// Of a point: real and imaginary parts of the error and of the truth.
-constexpr std::int64_t kParts = 4;
+constexpr std::int64_t kParts = 2;  ///< of a point: real and imaginary
 
 /// The layout in which no rank cuts an axis: what cut it cuts the next one, or along a line the channels.
 Layout with_whole_lines(const Mesh& mesh, Layout layout, int dim, int axes) {
@@ -30,17 +29,13 @@ void transform_lines(const Fourier& fourier, const Shape& extents, int dim, std:
   std::vector<Fourier::Complex> from(static_cast<std::size_t>(length)), to(from.size());
   for (std::int64_t line = 0; line < extents.count() / length; ++line) {
     const std::int64_t first = line / step * step * length + line % step;
-    for (std::int64_t part = 0; part < kParts; part += 2) {
-      const auto at = [&](std::int64_t i) {
-        return static_cast<std::size_t>((first + i * step) * kParts + part);
-      };
-      for (std::int64_t i = 0; i < length; ++i)
-        from[static_cast<std::size_t>(i)] = {values[at(i)], values[at(i) + 1]};
-      fourier.transform(from, to);
-      for (std::int64_t i = 0; i < length; ++i) {
-        values[at(i)] = to[static_cast<std::size_t>(i)].real();
-        values[at(i) + 1] = to[static_cast<std::size_t>(i)].imag();
-      }
+    const auto at = [&](std::int64_t i) { return static_cast<std::size_t>((first + i * step) * kParts); };
+    for (std::int64_t i = 0; i < length; ++i)
+      from[static_cast<std::size_t>(i)] = {values[at(i)], values[at(i) + 1]};
+    fourier.transform(from, to);
+    for (std::int64_t i = 0; i < length; ++i) {
+      values[at(i)] = to[static_cast<std::size_t>(i)].real();
+      values[at(i) + 1] = to[static_cast<std::size_t>(i)].imag();
     }
   }
 }
@@ -72,18 +67,18 @@ std::size_t BandSpectra::band_of(double square) const {
   return band;
 }
 
-std::vector<BandSpectra::Powers> BandSpectra::of(const Rank& rank, const Layout& layout,
-                                                 const std::vector<double>& error,
-                                                 const std::vector<double>& truth) const {
+std::vector<double> BandSpectra::squares(const Rank& rank, const Layout& layout,
+                                         const std::vector<double>& field) const {
   const int axes = static_cast<int>(axes_.size());
   std::vector<double> values;
-  values.reserve(error.size() * kParts);
-  for (std::size_t i = 0; i < error.size(); ++i) values.insert(values.end(), {error[i], 0, truth[i], 0});
+  values.reserve(field.size() * kParts);
+  for (const double value : field) values.insert(values.end(), {value, 0});
   Layout held = layout;
   held.global.append(kParts);
   for (int axis = 0; axis < axes; ++axis) {
     const Layout whole = with_whole_lines(rank.mesh, held, 1 + axis, axes);
     const Array piece = constant(rank.context, rank.box(held).extent, DType::kFloat64, values);
+    values = {};
     values = download_values(rank.context, redistribute(rank, {piece, held}, whole).piece);
     held = whole;
     if (values.empty()) continue;
@@ -94,8 +89,7 @@ std::vector<BandSpectra::Powers> BandSpectra::of(const Rank& rank, const Layout&
   const std::int64_t channels = layout.global.back();
   double points = 1;
   for (const std::vector<double>& squares : squares_) points *= static_cast<double>(squares.size());
-  constexpr std::size_t kNumbers = 2 * kBands;
-  std::vector<double> sums(static_cast<std::size_t>(layout.global[0] * channels) * kNumbers, 0.0);
+  std::vector<double> sums(static_cast<std::size_t>(layout.global[0] * channels) * kBands, 0.0);
   for (std::size_t i = 0; i < values.size(); i += kParts) {
     std::int64_t rest = static_cast<std::int64_t>(i) / kParts;
     const std::int64_t channel = box.begin[1 + axes] + rest % box.extent[1 + axes];
@@ -106,17 +100,21 @@ std::vector<BandSpectra::Powers> BandSpectra::of(const Rank& rank, const Layout&
                         [static_cast<std::size_t>(box.begin[1 + axis] + rest % box.extent[1 + axis])];
       rest /= box.extent[1 + axis];
     }
-    double* const to = &sums[static_cast<std::size_t>((box.begin[0] + rest) * channels + channel) * kNumbers +
-                             band_of(square)];
-    to[0] += (values[i] * values[i] + values[i + 1] * values[i + 1]) / (points * points);
-    to[kBands] += (values[i + 2] * values[i + 2] + values[i + 3] * values[i + 3]) / (points * points);
+    sums[static_cast<std::size_t>((box.begin[0] + rest) * channels + channel) * kBands + band_of(square)] +=
+        (values[i] * values[i] + values[i + 1] * values[i + 1]) / (points * points);
   }
   sum_over(rank, rank.mesh.all_axes(), sums);
-  std::vector<Powers> powers;
-  for (auto from = sums.begin(); from != sums.end(); from += kNumbers) {
-    Powers& of_field = powers.emplace_back();
-    std::copy_n(from, kBands, of_field.error.begin());
-    std::copy_n(from + kBands, kBands, of_field.truth.begin());
+  return sums;
+}
+
+std::vector<BandSpectra::Powers> BandSpectra::of(const Rank& rank, const Layout& layout,
+                                                 const std::vector<double>& error,
+                                                 const std::vector<double>& truth) const {
+  const std::vector<double> of_error = squares(rank, layout, error), of_truth = squares(rank, layout, truth);
+  std::vector<Powers> powers(of_error.size() / kBands);
+  for (std::size_t i = 0; i < powers.size(); ++i) {
+    std::copy_n(of_error.begin() + static_cast<std::ptrdiff_t>(i * kBands), kBands, powers[i].error.begin());
+    std::copy_n(of_truth.begin() + static_cast<std::ptrdiff_t>(i * kBands), kBands, powers[i].truth.begin());
   }
   return powers;
 }

@@ -33,6 +33,8 @@ class BandSpectra {
 
  private:
   std::size_t band_of(double square) const;
+  /// Of a field, for each sample and channel the squares of each band. Collective.
+  std::vector<double> squares(const Rank& rank, const Layout& layout, const std::vector<double>& field) const;
 
   std::vector<Fourier> axes_;
   std::vector<std::vector<double>> squares_;  ///< of wave numbers, by axis

@@ -328,7 +328,7 @@ FirstConfiguration first_sequences(const FirstOptions& options, const std::vecto
   if (fields.vectors) fields.dims.emplace_back("channel");
   std::vector<std::string> notices;
   for (const std::string& name : fields.left_out) notices.push_back("left out: " + name);
-  const auto list = [](const std::vector<std::string>& names) {
+  const auto list = [&](const std::vector<std::string>& names) {
     std::vector<std::string> variables;
     for (const std::string& name : names) {
       const std::string own = without_groups(name);
