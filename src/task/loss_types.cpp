@@ -323,8 +323,6 @@ FieldLossOptions field_loss_options(const Tagged& loss, const std::vector<Channe
   for (const Channel& target : targets) {
     if (target.field.level) levels[target.field.variable].push_back(*target.field.level);
   }
-  if (options.by_pressure && levels.empty())
-    throw ConfigError("loss.level_weights is \"pressure\", and no variable has levels; leave it out");
   std::set<std::string> variables;
   for (const Channel& target : targets) {
     const std::string& variable = target.field.variable;

@@ -238,10 +238,15 @@ void report_values(const Statistics& statistics, DataReport& report) {
   report_values_below(statistics, report);
 }
 
-/// Levels that weigh as pressures and are others.
+/// Levels that weigh as pressures and are others, or are not there.
 void report_weights(const Tagged& loss, Dataset& data, DataReport& report) {
   if (!field_loss_options(loss).by_pressure) return;
-  for (const Channel& target : data.channels().targets) {
+  const std::vector<Channel>& targets = data.channels().targets;
+  if (std::ranges::none_of(targets, [](const Channel& target) { return target.field.level.has_value(); })) {
+    report.warnings.push_back(
+        "loss.level_weights has no effect: it is \"pressure\", and no variable has levels; leave it out");
+  }
+  for (const Channel& target : targets) {
     if (!target.field.level) continue;
     const auto level = data.files().describe(target.field).level;
     if (!level || !level->texts.contains("units")) continue;

@@ -23,6 +23,10 @@ class Inputs : public ::testing::Test {
     folder_->write("config.json", config().dump());
     const Outcome outcome = train(1, trained(), "");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(
+        outcome.err.find("loss.level_weights has no effect: it is \"pressure\", and no variable has levels"),
+        std::string::npos)
+        << outcome.err;
   }
   static void TearDownTestSuite() { folder_.reset(); }
 

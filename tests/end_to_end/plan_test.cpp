@@ -133,8 +133,9 @@ TEST_F(PlanTest, TakesNodesAndNetworkFromTheCommandLine) {
   const Json& machine = found.at("machine");
   EXPECT_EQ(machine.at("ranks_per_node"), 4);
   EXPECT_EQ(machine.at("links")[0].at("bytes_per_second"), 25e9);
-  // Nine tenths of what NCCL leaves of 42.3 GB.
-  EXPECT_EQ(found.at("memory_limit_bytes"), static_cast<std::int64_t>(0.9 * (42.3e9 - 3 * 0.94e9)));
+  // Nine tenths of what NCCL leaves of 42.3 GB, for ranks of the node and those of the other one.
+  EXPECT_EQ(found.at("memory_limit_bytes"),
+            static_cast<std::int64_t>(0.9 * (42.3e9 - 3 * 0.94e9 - 828'375'040)));
   expect_refused("--ranks 8 --network 0", "--network");
   expect_refused("--ranks 8 --ranks-per-node 0", "--ranks-per-node");
 }
