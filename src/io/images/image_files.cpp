@@ -367,7 +367,7 @@ const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& va
   if (const Variable* known = selected(variable, paths)) {
     if (known->constant) return *known;
     throw ConfigError(
-        concat("data.static names ", variable.name, ", which data.variables has as one that varies in time"));
+        concat("data.static names ", variable.name, ", which is named before; each field has one role"));
   }
   Variable place = open_variable(variable, paths);
   const Variable& first = known(first_variable_);
