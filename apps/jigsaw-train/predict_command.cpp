@@ -119,7 +119,7 @@ std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
 std::unique_ptr<RestartFile> prepare_forecasts(const PredictArguments& options,
                                                Configuration& configuration) {
   require_netcdf_name(options.output);
-  require_dates(options.starts);
+  require_start_dates(options.starts);
   std::unique_ptr<RestartFile> restart;
   if (!options.go_on.empty()) restart = std::make_unique<RestartFile>(options.go_on);
   const bool as_before = restart && options.members == 0;

@@ -22,7 +22,7 @@ enum class KeepState : std::uint8_t {
 KeepState parse_keep_state(const std::string& text);
 
 /// @throws ConfigError  for starts that are no dates of any calendar.
-void require_dates(const std::vector<std::string>& starts);
+void require_start_dates(const std::vector<std::string>& starts);
 
 /// @throws ConfigError  for a name whose ending promises a format that forecasts are not written in, or that
 /// is one of restart_path().

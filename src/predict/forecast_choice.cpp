@@ -91,7 +91,7 @@ void add_periods(Dataset& data, const std::vector<Time>& starts, const std::vect
 
 }  // namespace
 
-void require_dates(const std::vector<std::string>& starts) {
+void require_start_dates(const std::vector<std::string>& starts) {
   for (const std::string& text : starts) parse_start(text);
 }
 

@@ -179,13 +179,25 @@ bool has_leads(const RunRecord& run) {
   return !run.valid.empty() && run.valid.back().contains("leads");
 }
 
-void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
-  std::vector<std::string> variables;
+/// Runs with scores by lead; of those that count steps and those that count time only such as the first.
+std::vector<const RunRecord*> runs_with_leads(const std::vector<RunRecord>& runs) {
   std::vector<const RunRecord*> with_leads;
+  const auto counts_steps = [](const RunRecord& run) {
+    return lead_count_of(run.config) == LeadCount::kSteps;
+  };
   for (const RunRecord& run : runs) {
     if (!has_leads(run)) continue;
-    with_leads.push_back(&run);
-    for (const std::string& name : shown_variables(run.valid.back().at("metrics")).names) {
+    if (with_leads.empty() || counts_steps(run) == counts_steps(*with_leads.front()))
+      with_leads.push_back(&run);
+  }
+  return with_leads;
+}
+
+void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
+  std::vector<std::string> variables;
+  const std::vector<const RunRecord*> with_leads = runs_with_leads(runs);
+  for (const RunRecord* run : with_leads) {
+    for (const std::string& name : shown_variables(run->valid.back().at("metrics")).names) {
       if (std::ranges::find(variables, name) == variables.end()) variables.push_back(name);
     }
   }
@@ -194,7 +206,7 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
     Plot plot{variable, axis.label(), with_unit("RMSE", units_of(runs, variable)), {}};
     plot.from_zero = true;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      if (!has_leads(runs[i])) continue;
+      if (std::ranges::find(with_leads, &runs[i]) == with_leads.end()) continue;
       const Json& line = runs[i].valid.back();
       Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
           persistence{label_of(runs, runs[i], "persistence"), {}, {}, runs.size() == 1 ? 1 : i, true};

@@ -217,11 +217,17 @@ void report_jumps(const Dataset& data, DataReport& report) {
     const std::vector<Time>& times = files.times(field);
     const auto time = std::ranges::lower_bound(times, values.jumped);
     if (time == times.end() || time == times.begin()) continue;
-    report.warnings.push_back(concat(
-        "the mean of ", field.name(), " changes by ", number(values.jump),
-        unit_or_transform(data.statistics().of(field)), ", ", number(values.jump_deviations),
-        " deviations, from ", files.path_at(field, *(time - 1)), " to ", files.path_at(field, *time), " (at ",
-        format_time(*time, files.calendar()), "); is one of these in another unit than it says?"));
+    // Of the first member for which another file begins there.
+    const auto path = [&](Time at, std::int32_t member) -> const std::string& {
+      return files.path_at(field, {at, member});
+    };
+    std::int32_t member = 0;
+    while (member + 1 < files.members_of(field) && path(*(time - 1), member) == path(*time, member)) ++member;
+    report.warnings.push_back(
+        concat("the mean of ", field.name(), " changes by ", number(values.jump),
+               unit_or_transform(data.statistics().of(field)), ", ", number(values.jump_deviations),
+               " deviations, from ", path(*(time - 1), member), " to ", path(*time, member), " (at ",
+               format_time(*time, files.calendar()), "); is one of these in another unit than it says?"));
   }
 }
 

@@ -219,6 +219,10 @@ TEST_F(InitTest, FollowsPlansOfNnunet) {
   refuses(changed("architecture/network_class_name", "a.Primus"), "has the network \"a.Primus\"");
   refuses(changed("architecture/arch_kwargs/norm_op", "torch.nn.BatchNorm3d"), "has BatchNorm3d as norm_op");
   refuses(changed("architecture/arch_kwargs/strides", {{1, 1, 1}}), "has 1 entries of strides for 4 levels");
+  refuses(changed("architecture/arch_kwargs/strides/1", Json::array()),
+          "has a level without numbers in strides");
+  refuses(changed("architecture/arch_kwargs/n_stages", -1), "has a network of -1 levels (n_stages)");
+  refuses(changed("architecture/arch_kwargs/n_stages", 4e9), "levels (n_stages); it must have 1 to 30");
   refuses(changed("architecture", nullptr), "has no network_class_name; it must be nnUNetPlans.json");
   expect_error(
       init("--data " + quoted(folder_ / "imagesTr/*.nii") + " --plans " + quoted(folder_ / "plans.json")), 2,

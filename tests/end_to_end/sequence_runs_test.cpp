@@ -32,7 +32,10 @@ class SequenceRuns : public ::testing::Test {
         two{"t1_fields/v", OutputImage::Type::kFloat, {"s", "t", "z", "y", "x", "c"}, v, {}, {}};
     const Shape m{kSamples, kDepth, kHeight, kWidth};
     const OutputImage mask{"t0_fields/m", OutputImage::Type::kFloat, {"s", "z", "y", "x"}, m, {}, {}};
-    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / "well.hdf5", {one, two, mask}, {});
+    const OutputImage periodic{
+        "boundary_conditions/y_periodic/mask", OutputImage::Type::kByte, {"y"}, {kHeight}, {}, {}};
+    const auto file =
+        create_image_output(ImageFormat::kHdf5, folder_ / "well.hdf5", {one, two, mask, periodic}, {});
     std::vector<float> ps, vs, ms;
     for (std::int64_t i = 0; i < kSamples * kPoints; ++i) ms.push_back(static_cast<float>(i % 7));
     for (std::int64_t s = 0; s < kSamples; ++s)
@@ -44,6 +47,7 @@ class SequenceRuns : public ::testing::Test {
     file->write(0, Box::whole(p), ps);
     file->write(1, Box::whole(v), vs);
     file->write(2, Box::whole(m), ms);
+    file->write(3, Box::whole({kHeight}), std::vector<float>(static_cast<std::size_t>(kHeight), 1));
     file->finish();
     const Json config = {
         {"data",
@@ -292,6 +296,7 @@ TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
       << text;
   EXPECT_NE(text.find(R"({"name": "v", "data_set": "t1_fields/v"})"), std::string::npos);
   EXPECT_NE(text.find(R"("static": [{"name": "m", "data_set": "t0_fields/m"}])"), std::string::npos);
+  EXPECT_NE(text.find(R"("padding_mode": ["zeros", "circular", "zeros"])"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("train": {"sample": [0, 1]})"), std::string::npos);
   EXPECT_NE(text.find(R"("valid": {"sample": [2, 2]})"), std::string::npos);
   const Outcome checked = run(2, "check --config " + (folder_ / "first.json"));
@@ -333,6 +338,30 @@ TEST_F(SequenceRuns, InitWritesThemForFilesOfOtherLayouts) {
     const Outcome checked = run(1, "check --config " + output);
     EXPECT_EQ(checked.exit_code, 0) << checked.err;
   }
+}
+
+/// Names that groups share are whole; sequences in which no window is are refused.
+TEST_F(SequenceRuns, InitWritesOnlyWhatCheckTakes) {
+  const auto init = [&](const std::string& name, std::int64_t samples, std::int64_t steps) {
+    const Shape shape{samples, steps, kHeight, kWidth};
+    const OutputImage a{"a/u", OutputImage::Type::kFloat, {"s", "t", "y", "x"}, shape, {}, {}},
+        b{"b/u", OutputImage::Type::kFloat, {"s", "t", "y", "x"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / name, {a, b}, {});
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < shape.count(); ++i) values.push_back(value(0, i % steps, i, 0));
+    for (const std::size_t number : {0, 1}) file->write(number, Box::whole(shape), values);
+    file->finish();
+    return run(1,
+               "init --data " + (folder_ / name) + " --task forecast --output " + (folder_ / "groups.json"));
+  };
+  const Outcome made = init("groups.h5", 3, kSteps);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_NE(read(folder_ / "groups.json").find(R"("variables": ["a/u", "b/u"])"), std::string::npos);
+  const Outcome checked = run(1, "check --config " + (folder_ / "groups.json"));
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  const Outcome brief = init("short.h5", 3, 2);
+  EXPECT_EQ(brief.exit_code, 3);
+  EXPECT_NE(brief.err.find("has 2 states only: too few for a window of 3"), std::string::npos) << brief.err;
 }
 
 }  // namespace sequence_runs_test

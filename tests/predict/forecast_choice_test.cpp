@@ -56,8 +56,8 @@ TEST(ForecastChoice, APlainDateIsTheFirstTimeOfItsDay) {
     const std::string beyond = message_of<DataError>([&] { starts("2007-01-03"); });
     EXPECT_NE(beyond.find("(the nearest time is 2006-01-10T12:00)"), std::string::npos) << beyond;
   });
-  EXPECT_THROW(require_dates({"2006-01-03", "2006-01-32"}), ConfigError);
-  require_dates({"2006-01-03", "2006-02-30"});  // a day that some calendar has
+  EXPECT_THROW(require_start_dates({"2006-01-03", "2006-01-32"}), ConfigError);
+  require_start_dates({"2006-01-03", "2006-02-30"});  // a day that some calendar has
 }
 
 }  // namespace forecast_choice_test

@@ -68,16 +68,19 @@ TEST(ReportPage, OfARunThatWasStopped) {
 }
 
 /// Beside a run they keep no report from being written; whoever names them is told.
-TEST(ReportPage, ScoresOfImagesArePassedOverWhereNobodyNamedThem) {
-  const WrittenRun run;
-  put_text(run.path + "/scores.json", R"({"images": ["a"], "data_range": {"v": 1}, "scores": {}})");
-  EXPECT_NE(report_page({{run.path}, "", "", ""})
-                .find("first: scores.json has scores of images, which no figure shows.<"),
-            std::string::npos);
-  EXPECT_EQ(testing::error_of<DataError>([&] {
-              report_page({{run.path}, "", run.path + "/scores.json", ""});
-            }),
-            run.path + "/scores.json has scores of images, which no figure shows");
+TEST(ReportPage, ScoresWithoutAFigureArePassedOverWhereNobodyNamedThem) {
+  for (const auto& [of, text] :
+       {std::pair{"images", R"({"images": ["a"], "data_range": {"v": 1}, "scores": {}})"},
+        {"sequences", R"({"lead_steps": [1], "variables": {}})"}}) {
+    const WrittenRun run;
+    put_text(run.path + "/scores.json", text);
+    const std::string says = concat("scores.json has scores of ", of, ", which no figure shows");
+    EXPECT_NE(report_page({{run.path}, "", "", ""}).find(concat("first: ", says, ".<")), std::string::npos);
+    EXPECT_EQ(testing::error_of<DataError>([&] {
+                report_page({{run.path}, "", run.path + "/scores.json", ""});
+              }),
+              concat(run.path, "/", says));
+  }
 }
 
 /// With log_every 3 each line stands for three steps.

@@ -49,6 +49,11 @@ AxisKind kind_by_name(const std::string& path) {
   return AxisKind::kOther;
 }
 
+/// Since a date, or since none.
+bool counts_time(const std::string& units) {
+  return counts_since(units) || calendar_of_times(units, "", "") == Calendar::kNone;
+}
+
 /// Whether a coordinate says by CF's attributes that it is upright, whatever its units.
 bool is_upright(const FileVariable& coordinate) {
   const std::string standard_name = coordinate.text("standard_name"), positive = coordinate.text("positive");
@@ -371,7 +376,7 @@ const FileVariable* DataFile::scalar_time() const {
   const FileVariable* found = nullptr;
   for (const FileVariable& variable : file_->variables()) {
     const std::string standard_name = variable.text("standard_name");
-    if (!variable.numeric() || variable.shape.rank() != 0 || !counts_since(variable.text("units"))) continue;
+    if (!variable.numeric() || variable.shape.rank() != 0 || !counts_time(variable.text("units"))) continue;
     if (kind_of(variable.name, &variable) != AxisKind::kTime) continue;
     if (!standard_name.empty() && standard_name != "time") continue;
     if (found == nullptr || without_groups(variable.name) == "valid_time") found = &variable;

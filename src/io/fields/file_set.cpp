@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -188,34 +187,6 @@ void FileSet::note_seen(const Field& field, const Series& source, Time time, std
   const std::lock_guard lock(seen_mutex_);
   bool& seen = seen_[field][time];
   seen = seen || any;
-}
-
-std::optional<std::string> FileSet::changes_in(const Field& field) {
-  const Series& source = series(field);
-  require(source.last.has_value(), "a field in time is no constant one");
-  const Part &first = source.parts[0], &last = *source.last;
-  const std::int64_t time = last.axes.time >= 0 ? last.variable->shape[last.axes.time] - 1 : 0;
-  if (time < 0 || (time == 0 && last.file == first.file)) return std::nullopt;
-  const std::int64_t rows = grid_.shape()[0], columns = grid_.shape()[1];
-  const auto member_in = [](const Part& part) {  // the first that the file holds
-    const auto held = std::ranges::find_if(part.members, [](auto position) { return position >= 0; });
-    return held == part.members.end() ? 0 : static_cast<std::int32_t>(held - part.members.begin());
-  };
-  for (const std::int64_t row : {rows / 6, rows / 2, rows * 5 / 6}) {
-    std::vector<double> here(static_cast<std::size_t>(columns)), there = here;
-    read_part<double>(first, 0, member_in(first), {{row, 0}, {1, columns}}, here);
-    read_part<double>(last, time, member_in(last), {{row, 0}, {1, columns}}, there);
-    double low = std::numeric_limits<double>::infinity(), high = -low, most = 0;
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      if (std::isnan(here[i]) != std::isnan(there[i])) most = std::numeric_limits<double>::infinity();
-      if (std::isnan(here[i]) || std::isnan(there[i])) continue;
-      low = std::min(low, here[i]);
-      high = std::max(high, here[i]);
-      most = std::max(most, std::abs(here[i] - there[i]));
-    }
-    if (most > 1e-3 * std::max(high - low, 0.0)) return use(last.file).file().path();
-  }
-  return std::nullopt;
 }
 
 void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<double> out) {

@@ -180,8 +180,9 @@ class FileSet {
   std::vector<Time> times_of_cycle(const Field& field) const;
   /// The file of a selected field, "a.nc" or "a.nc and 3 more files".
   std::string where(const Field& field) const;
-  /// The file that has a selected field at a time; "" where the time is none of those of the files.
-  const std::string& path_at(const Field& field, Time time) const;
+  /// The file that has a selected field of a member at a time; "" where the time is none of those of the
+  /// files.
+  const std::string& path_at(const Field& field, const Moment& moment) const;
   /// Times that stand more than once in the files of a selected field, and must be equal there; ascending.
   std::vector<Time> repeated_times(const Field& field) const;
   /// A file that goes on with other times of the day (or of the step) than the file before it.

@@ -8,19 +8,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "fields/file_set.h"
+#include "fields/sort_unique.h"
 #include "fields/units.h"
 #include "files/coordinate_units.h"
 
 namespace jigsaw::inline fields {
-
-namespace {
-
-void sort_unique(auto& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
-}  // namespace
 
 const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
   return variable.dimensions[static_cast<std::size_t>(axis)];

@@ -7,17 +7,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "fields/file_set.h"
+#include "fields/sort_unique.h"
 
 namespace jigsaw::inline fields {
-
-namespace {
-
-void sort_numbers(std::vector<double>& numbers) {
-  std::ranges::sort(numbers);
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-}
-
-}  // namespace
 
 /// The members of an ensemble that are chosen. Files without an ensemble hold them for all.
 void FileSet::find_members(const Field& field, std::vector<Part>& parts) {
@@ -38,25 +30,29 @@ void FileSet::find_members(const Field& field, std::vector<Part>& parts) {
   }
 }
 
-/// By part, in its order; none of what holds them for all. Where no file has a dimension of them scalar
-/// coordinates count that are not the same in all files.
+/// By part, in its order; none of what holds them for all. A scalar coordinate counts where it is none of the
+/// members along dimensions, as of a control run beside the others; without such dimensions where it is not
+/// the same in all files.
 std::vector<std::vector<double>> FileSet::numbers_of_members(const std::vector<Part>& parts) {
-  std::vector<std::vector<double>> numbers;
-  const bool along = std::ranges::any_of(parts, [](const Part& part) { return part.axes.member >= 0; });
-  std::set<double> different;
-  for (const Part& part : parts) {
-    numbers.emplace_back();
-    DataFile& file = use(part.file);
-    if (part.axes.member >= 0) {
-      numbers.back() = file.member_numbers(dimension(*part.variable, part.axes.member),
-                                           part.variable->shape[part.axes.member]);
-    } else if (const auto scalar = along ? std::nullopt : file.scalar_member()) {
-      numbers.back() = scalar->values;
-      different.insert(scalar->values.begin(), scalar->values.end());
-    }
+  std::vector<std::vector<double>> numbers(parts.size());
+  std::set<double> along, scalars;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Part& part = parts[p];
+    if (part.axes.member < 0) continue;
+    numbers[p] = use(part.file).member_numbers(dimension(*part.variable, part.axes.member),
+                                               part.variable->shape[part.axes.member]);
+    along.insert(numbers[p].begin(), numbers[p].end());
   }
-  if (!along && different.size() < 2)
-    std::ranges::for_each(numbers, [](std::vector<double>& none) { none.clear(); });
+  std::vector<std::size_t> of_scalars;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto scalar = parts[p].axes.member < 0 ? use(parts[p].file).scalar_member() : std::nullopt;
+    if (!scalar || along.contains(scalar->values.front())) continue;
+    numbers[p] = scalar->values;
+    scalars.insert(scalar->values.front());
+    of_scalars.push_back(p);
+  }
+  if (along.empty() && scalars.size() < 2)
+    for (const std::size_t p : of_scalars) numbers[p].clear();
   return numbers;
 }
 
@@ -80,7 +76,7 @@ void FileSet::take_member(std::vector<Part>& parts, const std::vector<std::vecto
   }
   const Part& first = parts.front();
   DataFile& file = use(first.file);
-  sort_numbers(known);
+  sort_unique(known);
   std::string there = join(known, ", ");
   if (parts.size() == 1)
     there = file.describe_members(dimension(*first.variable, first.axes.member),
@@ -99,7 +95,7 @@ void FileSet::take_all_members(std::vector<Part>& parts, const std::vector<std::
   for (std::size_t p = 0; p < parts.size(); ++p) {
     std::vector<double> sorted = numbers[p];
     if (sorted.empty()) continue;
-    sort_numbers(sorted);
+    sort_unique(sorted);
     if (sorted.size() != numbers[p].size()) {
       throw DataError(concat(parts[p].variable->name, " in ", path_of(p), " has the members ",
                              join(numbers[p], ", "), ", of which one stands twice; number each once"));
@@ -120,7 +116,7 @@ void FileSet::take_all_members(std::vector<Part>& parts, const std::vector<std::
     groups.emplace_back(std::move(sorted), p);
   }
   if (groups.empty()) return;
-  sort_numbers(all);
+  sort_unique(all);
   const std::string where = first_and_more(path_of(groups.front().second), std::ssize(groups) - 1, "file");
   if (members_.empty()) {
     members_ = all;

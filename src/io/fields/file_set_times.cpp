@@ -1,5 +1,7 @@
 // Times of fields: where each stands in the files of a set, and what else these say of it.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -10,13 +12,14 @@
 
 namespace jigsaw::inline fields {
 
-const std::string& FileSet::path_at(const Field& field, Time time) const {
+const std::string& FileSet::path_at(const Field& field, const Moment& moment) const {
   static const std::string kNone;
   const Series& source = series(field);
-  const std::vector<Time>& times = source.index->times;
-  const auto found = std::ranges::lower_bound(times, time);
-  if (found == times.end() || *found != time) return kNone;
-  const TimeIndex::Entry& entry = source.index->entries[static_cast<std::size_t>(found - times.begin())];
+  const TimeIndex& index = source.index_of(moment.member);
+  const std::vector<Time>& times = index.times;
+  const auto found = std::ranges::lower_bound(times, moment.time);
+  if (found == times.end() || *found != moment.time) return kNone;
+  const TimeIndex::Entry& entry = index.entries[static_cast<std::size_t>(found - times.begin())];
   const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
   return files_[static_cast<std::size_t>(part.file)]->file().path();
 }
@@ -193,6 +196,34 @@ const FileSet::Part& FileSet::Series::constant(std::int32_t member) const {
            part.group == groups[static_cast<std::size_t>(member)];
   };
   return *std::ranges::find_if(parts, holds);
+}
+
+std::optional<std::string> FileSet::changes_in(const Field& field) {
+  const Series& source = series(field);
+  require(source.last.has_value(), "a field in time is no constant one");
+  const Part &first = source.parts[0], &last = *source.last;
+  const std::int64_t time = last.axes.time >= 0 ? last.variable->shape[last.axes.time] - 1 : 0;
+  if (time < 0 || (time == 0 && last.file == first.file)) return std::nullopt;
+  const std::int64_t rows = grid_.shape()[0], columns = grid_.shape()[1];
+  const auto member_in = [](const Part& part) {  // the first that the file holds
+    const auto held = std::ranges::find_if(part.members, [](auto position) { return position >= 0; });
+    return held == part.members.end() ? 0 : static_cast<std::int32_t>(held - part.members.begin());
+  };
+  for (const std::int64_t row : {rows / 6, rows / 2, rows * 5 / 6}) {
+    std::vector<double> here(static_cast<std::size_t>(columns)), there = here;
+    read_part<double>(first, 0, member_in(first), {{row, 0}, {1, columns}}, here);
+    read_part<double>(last, time, member_in(last), {{row, 0}, {1, columns}}, there);
+    double low = std::numeric_limits<double>::infinity(), high = -low, most = 0;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      if (std::isnan(here[i]) != std::isnan(there[i])) most = std::numeric_limits<double>::infinity();
+      if (std::isnan(here[i]) || std::isnan(there[i])) continue;
+      low = std::min(low, here[i]);
+      high = std::max(high, here[i]);
+      most = std::max(most, std::abs(here[i] - there[i]));
+    }
+    if (most > 1e-3 * std::max(high - low, 0.0)) return use(last.file).file().path();
+  }
+  return std::nullopt;
 }
 
 }  // namespace jigsaw::inline fields

@@ -110,9 +110,10 @@ bool counts_time(const FileVariable& variable) {
 
 /// What a scalar coordinate says of fields of a file: time, level, member of an ensemble.
 bool is_scalar_coordinate(const FileVariable& variable) {
-  static constexpr std::array<std::string_view, 15> kNames = {
-      "level",  "plev",   "lev",         "pressure_level", "isobaricInhPa", "depth",     "deptht", "number",
-      "height", "olevel", "realization", "member",         "ensemble",      "member_id", "ens"};
+  static constexpr std::array<std::string_view, 18> kNames = {
+      "time",           "Time",          "valid_time", "level",    "plev",      "lev",
+      "pressure_level", "isobaricInhPa", "depth",      "deptht",   "number",    "height",
+      "olevel",         "realization",   "member",     "ensemble", "member_id", "ens"};
   if (variable.shape.rank() != 0) return false;
   if (counts_since(variable.text("units"))) return true;
   for (const char* attribute : {"standard_name", "axis", "positive"})

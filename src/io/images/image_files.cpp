@@ -108,15 +108,20 @@ ImageFiles::Variable ImageFiles::open_variable(const VariableOptions& variable,
   return place;
 }
 
+/// Of each of its files.
+std::vector<std::string> ImageFiles::cases_of(const VariableOptions& variable, const Variable& place) const {
+  std::vector<std::string> files;
+  for (int f = place.first; f < place.last; ++f) files.push_back(files_[static_cast<std::size_t>(f)]->path());
+  return case_names(files, place.own.empty() ? pairing_.patterns : variable.files);
+}
+
 const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,
                                               const std::vector<std::string>& paths) {
   if (const Variable* known = selected(variable, paths)) return *known;
   Variable place = open_variable(variable, paths);
   place.images = images_of(place);
   check_units(place);
-  std::vector<std::string> files;
-  for (int f = place.first; f < place.last; ++f) files.push_back(files_[static_cast<std::size_t>(f)]->path());
-  place.cases = case_names(files, paths.empty() ? pairing_.patterns : variable.files);
+  place.cases = cases_of(variable, place);
   pair_with_first(variable.name, place);
   return variables_[variable.name] = std::move(place);
 }
@@ -324,87 +329,6 @@ std::int64_t ImageFiles::channels_of(const Variable& variable) const {
     }
   }
   return channels.value_or(0);
-}
-
-bool ImageFiles::fits_constant(const Image& like, const FileVariable& variable,
-                               const std::vector<ImageDim>& dims) const {
-  if (variable.shape.rank() != std::ssize(dims)) return false;
-  const std::vector<int> space = spatial_positions(dims);
-  for (int d = 0; d < static_cast<int>(space.size()); ++d)
-    if (variable.shape[space[static_cast<std::size_t>(d)]] != like.extents[d]) return false;
-  const int sample = dim_position(dims, ImageDim::kSample);
-  if (sample < 0) return true;
-  const Variable& first = known(first_variable_);
-  const FileVariable& beside = find(like.file, first.data_set, like.group);
-  return variable.shape[sample] ==
-         beside.shape[dim_position(dims_of(first, like.file, beside), ImageDim::kSample)];
-}
-
-/// Of those that fit most dims, and of as many first those with samples. Channels go with space alone: else
-/// any row of numbers would be of channels.
-/// @param like  an image of the first variable.
-std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const FileVariable& variable) const {
-  for (const bool space : {true, false}) {
-    for (const bool sample : {true, false}) {
-      for (const bool channel : {true, false}) {
-        std::vector<ImageDim> dims = dims_;
-        std::erase_if(dims, [&](ImageDim dim) {
-          return dim == ImageDim::kTime || (is_spatial(dim) && !space) ||
-                 (dim == ImageDim::kSample && !sample) || (dim == ImageDim::kChannel && !(channel && space));
-        });
-        if (fits_constant(like, variable, dims)) return dims;
-      }
-    }
-  }
-  throw DataError(concat(variable.name, " is ", variable.shape, ", and the images of ", first_variable_,
-                         " in ", path_of(like), " are ", like.extents,
-                         "; what is constant in time has the dimensions of data.dims without \"time\", or "
-                         "without \"sample\", too, or without those of space"));
-}
-
-const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& variable,
-                                                       const std::vector<std::string>& paths) {
-  if (const Variable* known = selected(variable, paths)) {
-    if (known->constant) return *known;
-    throw ConfigError(
-        concat("data.static names ", variable.name, ", which is named before; each field has one role"));
-  }
-  Variable place = open_variable(variable, paths);
-  const Variable& first = known(first_variable_);
-  const bool one = place.files() == 1;
-  if (!one && place.files() != first.files()) {
-    throw DataError(concat(variable.name, " has ", place.files(), " files and ", first_variable_, " ",
-                           first.files(), "; name one, or one for each of these"));
-  }
-  for (const Image& image : images_) {
-    Image own = image;
-    own.file = one ? place.first : place.first + image.file - first.first;
-    own.time = 0;
-    if (image.time == 0) {
-      const FileVariable& stored = find(own.file, place.data_set, own.group);
-      files_[static_cast<std::size_t>(own.file)]->require_numbers(stored);
-      const std::vector<ImageDim> dims = dims_of_constant(image, stored);
-      if (place.constant && dims != *place.constant) {
-        throw DataError(concat(stored.name, " in ", path_of(own), " is ", stored.shape,
-                               ", of other dimensions than in ", path_of(place.images[0])));
-      }
-      place.constant = dims;
-      if (one && first.files() > 1 && dim_position(dims, ImageDim::kSample) >= 0) {
-        throw DataError(concat(variable.name, " has samples in one file, ", path_of(own), ", and ",
-                               first_variable_, " has ", first.files(),
-                               " files; name a file for each of these, or one without samples for all"));
-      }
-    }
-    if (dim_position(*place.constant, ImageDim::kSample) < 0) own.sample = 0;
-    place.images.push_back(own);
-  }
-  check_units(place);
-  return variables_[variable.name] = std::move(place);
-}
-
-std::vector<Field> ImageFiles::select_constant(const VariableOptions& variable,
-                                               const std::vector<std::string>& paths) {
-  return fields_of(variable, place_constant(variable, paths));
 }
 
 std::vector<Field> ImageFiles::select(const VariableOptions& variable,

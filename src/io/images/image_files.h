@@ -91,7 +91,8 @@ class ImageFiles {
   /// others but "time", or without "sample", too, or without space, as a number of each sequence is. An image
   /// of it is that of its sample.
   /// @param paths  as select() takes them; of files of its own one, or one for each file of the first
-  /// variable, in their order. @throws DataError  for data sets with other dims or extents, also.
+  /// variable, of the same cases where they have such, else in their order. @throws DataError  for data sets
+  /// with other dims or extents, also.
   std::vector<Field> select_constant(const VariableOptions& variable,
                                      const std::vector<std::string>& paths = {});
   /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
@@ -190,6 +191,8 @@ class ImageFiles {
   void begin_images(const std::string& name, const Variable& place);
   void pair_with_first(const std::string& name, Variable& place) const;
   bool has_cases(const Variable& variable) const;
+  std::vector<std::string> cases_of(const VariableOptions& variable, const Variable& place) const;
+  bool are_of_cases(const std::string& name, const Variable& place) const;
   void order_by_case(const std::string& name, Variable& place) const;
   void check_images(const std::string& name, const Variable& place) const;
   void check_same_files(const Variable& place) const;

@@ -114,13 +114,13 @@ bool ImageFiles::has_cases(const Variable& variable) const {
                      [](const auto& file) { return dynamic_cast<const NiftiFile*>(file.get()) != nullptr; });
 }
 
-/// Where no case is in both, the order stays.
-void ImageFiles::order_by_case(const std::string& name, Variable& place) const {
+/// Whether its files are of the cases of the first variable's: not where no case is in both, whose order
+/// stays.
+bool ImageFiles::are_of_cases(const std::string& name, const Variable& place) const {
   const Variable& first = known(first_variable_);
   const std::vector<std::string> here = lacking(first.cases, place.cases),
                                  there = lacking(place.cases, first.cases);
-  place.by_order = here.size() == first.cases.size();
-  if (place.by_order) return;
+  if (here.size() == first.cases.size()) return false;
   if (!here.empty() || !there.empty()) {
     const auto lacks = [&](const std::string& variable, const Variable& of,
                            const std::vector<std::string>& cases) {
@@ -135,11 +135,17 @@ void ImageFiles::order_by_case(const std::string& name, Variable& place) const {
                            "; leave out the files without a partner, or name them so that what * stands for "
                            "is alike"));
   }
+  return true;
+}
+
+void ImageFiles::order_by_case(const std::string& name, Variable& place) const {
+  place.by_order = !are_of_cases(name, place);
+  if (place.by_order) return;
   std::map<std::string, std::vector<Image>> of_case;
   for (const Image& image : place.images)
     of_case[place.cases[static_cast<std::size_t>(image.file - place.first)]].push_back(image);
   place.images.clear();
-  for (const std::string& each : first.cases)
+  for (const std::string& each : known(first_variable_).cases)
     place.images.insert(place.images.end(), of_case[each].begin(), of_case[each].end());
 }
 

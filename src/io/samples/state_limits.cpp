@@ -47,13 +47,29 @@ StateLimits limits_of(const Channel& channel, const FieldStatistics& field,
           field.mean + ((skewed ? kSkewedEnd : kUnknownEnds) + beyond) * field.deviation};
 }
 
-/// The first and the last time of a field in the periods, and some between.
+/// What periods cover, in parts that are apart, ascending.
+std::vector<Period> united(std::vector<Period> periods) {
+  std::ranges::sort(periods, {}, &Period::first);
+  std::vector<Period> parts;
+  for (const Period& period : periods) {
+    if (parts.empty() || period.first > parts.back().last) {
+      parts.push_back(period);
+    } else {
+      parts.back().last = std::max(parts.back().last, period.last);
+    }
+  }
+  return parts;
+}
+
+/// The first and the last time of a field in the periods, and some between. Both ascend.
 std::vector<Time> some_times(const std::vector<Time>& all, const std::vector<Period>& periods,
                              std::size_t most) {
   std::vector<Time> within;
-  std::ranges::copy_if(all, std::back_inserter(within), [&](Time time) {
-    return std::ranges::any_of(periods, [&](const Period& period) { return period.contains(time); });
-  });
+  auto period = periods.begin();
+  for (const Time time : all) {
+    while (period != periods.end() && period->last < time) ++period;
+    if (period != periods.end() && period->contains(time)) within.push_back(time);
+  }
   if (within.size() <= most) return within;
   std::vector<Time> some;
   for (std::size_t i = 0; i < most; ++i) some.push_back(within[i * (within.size() - 1) / (most - 1)]);
@@ -96,7 +112,8 @@ std::string text_beyond(const Channel& channel, const FieldStatistics& field, co
 
 namespace {
 
-std::vector<std::string> warnings_of_units(Dataset& data, const std::vector<Period>& periods) {
+std::vector<std::string> warnings_of_units(Dataset& data, const std::vector<Period>& given) {
+  const std::vector<Period> periods = united(given);
   FileSet& files = data.files();
   std::vector<const Channel*> channels;
   std::set<Field> known;
@@ -120,12 +137,18 @@ std::vector<std::string> warnings_of_units(Dataset& data, const std::vector<Peri
     if (!field.least || !field.largest) continue;
     const StateLimits limits = limits_of(*channel, field, {});
     for (const Time time : some_times(files.times(channel->field), periods, each)) {
-      files.read(channel->field, time, {{row, 0}, {1, columns}}, values);
-      const std::optional<bool> above = all_beyond(values, limits);
-      if (!above || !told.insert(channel->field.variable).second) continue;
-      warnings.push_back(concat(channel->name, " in ", files.path_at(channel->field, time), " (at ",
-                                files.text_of(time), ") lies ", text_beyond(*channel, field, limits, *above),
-                                "; is it in another unit than it says?"));
+      std::set<std::string> read;  // one member of each file
+      for (std::int32_t member = 0; member < files.members_of(channel->field); ++member) {
+        const Moment moment(time, member);
+        const std::string& path = files.path_at(channel->field, moment);
+        if (!read.insert(path).second) continue;
+        files.read(channel->field, moment, {{row, 0}, {1, columns}}, values);
+        const std::optional<bool> above = all_beyond(values, limits);
+        if (!above || !told.insert(channel->field.variable).second) continue;
+        warnings.push_back(concat(channel->name, " in ", path, " (at ", files.text_of(time), ") lies ",
+                                  text_beyond(*channel, field, limits, *above),
+                                  "; is it in another unit than it says?"));
+      }
     }
   }
   return warnings;

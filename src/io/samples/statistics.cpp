@@ -186,7 +186,8 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
     for (std::size_t c = 0; c < channels.size(); ++c) {
       all[c].time = time;
       all[c].follows = follows;
-      all[c].begins_file = files.path_at(channels[c].field, time) != files.path_at(channels[c].field, before);
+      all[c].begins_file = files.path_at(channels[c].field, moment) !=
+                           files.path_at(channels[c].field, {before, moment.member});
     }
     for (std::size_t c = 0; c < channels.size(); ++c) {
       const bool increments = channels[c].role == Role::kPrognostic && lead > 0 &&

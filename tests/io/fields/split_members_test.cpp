@@ -98,6 +98,21 @@ TEST(SplitMembers, MayStandInFilesOfOneEach) {
   }
 }
 
+/// A control run beside the others, as centres have it; a number of theirs says nothing of files without
+/// their dimension.
+TEST(SplitMembers, AScalarBesideADimensionIsOneMoreMember) {
+  const testing::TemporaryFolder folder;
+  const std::string others = write(folder, "a.nc", "v", {1, 2}, {0, 6});
+  FileSet control({others, write(folder, "b.nc", "v", {0}, {0, 6}, true)}, all_members());
+  expect_all(control, "v", {0, 1, 2}, {0, 6});
+  const Time first = control.times({"v", {}})[0];
+  EXPECT_EQ(control.path_at({"v", {}}, Moment(first, 0)), folder.path() + "/b.nc");
+  EXPECT_EQ(control.path_at({"v", {}}, Moment(first, 1)), others);
+  FileSet later({others, write(folder, "c.nc", "v", {2}, {12}, true)}, all_members());
+  later.select({"v", {}}, true);
+  EXPECT_EQ(later.member_numbers(), (std::vector<double>{1, 2}));
+}
+
 TEST(SplitMembers, OneOfThemIsTaken) {
   for (const bool scalar : {false, true}) {
     const testing::TemporaryFolder folder;

@@ -12,15 +12,19 @@
 namespace jigsaw {
 namespace undated_times_test {
 
+/// @param scalar  of one time, which no dimension has.
 std::string write(const testing::TemporaryFolder& folder, const std::string& name, const std::string& units,
-                  const std::vector<double>& numbers) {
+                  const std::vector<double>& numbers, bool scalar = false) {
   const std::string path = folder.path() + "/" + name;
   testing::NetcdfWriter file(path);
-  const int time = file.dimension("time", numbers.size()), lat = file.dimension("lat", 2),
-            lon = file.dimension("lon", 2);
-  const int times = file.variable("time", NC_DOUBLE, {time}), lats = file.variable("lat", NC_DOUBLE, {lat}),
-            lons = file.variable("lon", NC_DOUBLE, {lon}),
-            u = file.variable("u", NC_DOUBLE, {time, lat, lon});
+  const int lat = file.dimension("lat", 2), lon = file.dimension("lon", 2);
+  std::vector<int> of_times, dims = {lat, lon};
+  if (!scalar) {
+    of_times = {file.dimension("time", numbers.size())};
+    dims.insert(dims.begin(), of_times[0]);
+  }
+  const int times = file.variable("time", NC_DOUBLE, of_times), lats = file.variable("lat", NC_DOUBLE, {lat}),
+            lons = file.variable("lon", NC_DOUBLE, {lon}), u = file.variable("u", NC_DOUBLE, dims);
   file.text(times, "units", units);
   file.text(lats, "units", "degrees_north");
   file.text(lons, "units", "degrees_east");
@@ -53,6 +57,9 @@ TEST(UndatedTimes, CountFromTheirOwnBeginning) {
     EXPECT_EQ(files.times({"u", {}}), (std::vector<Time>{0, kHour, 2 * kHour, 5 * kHour}));
     EXPECT_EQ(files.calendar(), Calendar::kNone);
   }
+  FileSet single({write(folder, "d.nc", "s", {0}, true), write(folder, "e.nc", "s", {60}, true)});
+  single.select({"u", {}}, true);
+  EXPECT_EQ(single.times({"u", {}}), (std::vector<Time>{0, 60}));
   // Windows are of states that are there: none across the gap.
   run_ranks(1, [&](Communicator& world) {
     const Dataset data(options_of("a.nc"), folder.path(), 1, world);
@@ -76,6 +83,9 @@ TEST(UndatedTimes, WhatNeedsDatesIsOneSentence) {
   run_ranks(1, [&](Communicator& world) { EXPECT_NO_THROW(Dataset(hours, folder.path(), 1, world)); });
   hours.forcings = {ForcingKind::kTimeOfDay};
   EXPECT_EQ(refusal(hours), "sin_time_of_day" + why);
+  DataOptions cycle = options_of("a.nc");
+  cycle.forcing_variables = {{"u2", {}, "u", {}, Between::kCycle}};
+  EXPECT_EQ(refusal(cycle), "u2, which is repeated every year," + why);
   DataOptions months = options_of("a.nc");
   months.time_step.month = true;
   EXPECT_EQ(refusal(months), "data.time_step \"month\"" + why);

@@ -304,6 +304,53 @@ TEST(SequenceData, ConstantFieldsAreInputsOnAnyNumberOfRanks) {
   }
 }
 
+/// Files of their own: one for all, or one for each, which cases tell apart.
+TEST(SequenceData, ConstantFieldsMayStandInOtherFiles) {
+  const TemporaryFolder folder;
+  write_files(folder);
+  const auto write = [&](const std::string& name, const Shape& shape, float first) {
+    const std::vector<std::string> dims(static_cast<std::size_t>(shape.rank()), "");
+    const OutputImage mask{"m", OutputImage::Type::kFloat, dims, shape, {}, {}};
+    const auto out = create_image_output(ImageFormat::kHdf5, folder.path() + "/" + name, {mask}, {});
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < shape.count(); ++i) values.push_back(first + static_cast<float>(i));
+    out->write(0, Box::whole(shape), values);
+    out->finish();
+  };
+  const Shape space{kDepth, kHeight, kWidth}, of_samples{kSamples, kDepth, kHeight, kWidth};
+  write("all.h5", space, 1);
+  write("samples.h5", of_samples, 1);
+  for (const auto& [name, first] : {std::pair{"m_1.h5", 500.0F}, {"m_0.h5", 100.0F}})
+    write(name, of_samples, first);
+  const auto first_values = [&](const std::vector<std::string>& files,
+                                const std::vector<std::string>& states) {
+    ImageFiles images(states, options_of().dims, opener(Dimensions::kByNumber), {}, {},
+                      ImagePairing{{folder.path() + "/run_*.h5"}});
+    images.select({"p", {}});
+    const Field mask = images.select_constant({"m", {}, "", {folder.path() + "/m_*.h5"}}, files).front();
+    std::vector<double> found;
+    for (std::int64_t sequence = 0; sequence < 4; ++sequence) {
+      std::vector<double> value(1);
+      images.read(mask, sequence * kSteps, {{0, 0, 0}, {1, 1, 1}}, value);
+      found.push_back(value[0]);
+    }
+    return found;
+  };
+  const auto path = [&](const char* name) { return folder.path() + "/" + name; };
+  const std::vector<std::string> states = {path("run_0.h5"), path("run_1.h5")};
+  const auto points = static_cast<double>(space.count());
+  EXPECT_EQ(first_values({path("all.h5")}, states), std::vector<double>(4, 1));
+  for (const bool turned : {false, true}) {
+    std::vector<std::string> files = {path("m_0.h5"), path("m_1.h5")};
+    if (turned) std::swap(files[0], files[1]);
+    EXPECT_EQ(first_values(files, states), (std::vector<double>{100, 100 + points, 500, 500 + points}))
+        << turned;
+  }
+  EXPECT_EQ(message_of<DataError>([&] { first_values({path("samples.h5")}, states); }),
+            concat("m has samples in one file, ", path("samples.h5"),
+                   ", and p has 2 files; name a file for each of these, or one without samples for all"));
+}
+
 TEST(SequenceData, WhatDoesNotVaryIsNormalisedByOneWhichIsTold) {
   const TemporaryFolder folder;
   write_with_constants(folder);

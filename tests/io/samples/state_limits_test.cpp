@@ -10,8 +10,8 @@
 namespace jigsaw {
 namespace state_limits_test {
 
-/// t2m in K as they say; `less` than that. Two states at these days' noon.
-void write_days(const std::string& path, const std::vector<double>& days, double less) {
+/// t2m in K as they say; `less` than that, but for one point of each row.
+void write_days(const std::string& path, const std::vector<double>& days, double less, bool but_one = false) {
   testing::NetcdfWriter file(path);
   const int time = file.dimension("time", days.size()), lat = file.dimension("lat", 6),
             lon = file.dimension("lon", 4);
@@ -28,7 +28,8 @@ void write_days(const std::string& path, const std::vector<double>& days, double
   file.put(lons, std::vector<double>{0, 5, 10, 15});
   std::vector<double> values;
   for (const double day : days)
-    for (int i = 0; i < 24; ++i) values.push_back(270 + 3 * (i % 7) + day - less);
+    for (int i = 0; i < 24; ++i)
+      values.push_back(270 + 3 * (i % 7) + day - (but_one && i % 4 == 3 ? 0 : less));
   file.put(t, values);
 }
 
@@ -37,12 +38,13 @@ TEST(UnitWarnings, NameTheFileThatLiesBeyondAllTraining) {
   write_days(folder.path() + "/a.nc", {0, 1, 2, 3}, 0);
   write_days(folder.path() + "/b.nc", {4, 5}, 0);
   write_days(folder.path() + "/c.nc", {6, 7}, 273.15);
+  write_days(folder.path() + "/d.nc", {8}, 273.15, true);
   DataOptions options;
   options.files = {"*.nc"};
   options.variables = {{"t2m", {}}};
   options.predict = Predict::kState;
   options.train = {period("2020-01-01", "2020-01-04")};
-  options.valid = {period("2020-01-05", "2020-01-08")};
+  options.valid = {period("2020-01-05", "2020-01-09")};
   options.lead_time = kDay;
   for (const int ranks : {1, 2}) {
     run_ranks(ranks, [&](Communicator& world) {
@@ -51,7 +53,8 @@ TEST(UnitWarnings, NameTheFileThatLiesBeyondAllTraining) {
         return unit_warnings(data, {period(first, last)}, world);
       };
       EXPECT_EQ(warnings("2020-01-01", "2020-01-06"), std::vector<std::string>());
-      const std::vector<std::string> lies = warnings("2020-01-05", "2020-01-08");
+      EXPECT_EQ(warnings("2020-01-09", "2020-01-09"), std::vector<std::string>()) << "some values are right";
+      const std::vector<std::string> lies = warnings("2020-01-05", "2020-01-09");
       ASSERT_EQ(lies.size(), world.rank() == 0 ? 1U : 0U);
       if (world.rank() > 0) return;
       EXPECT_TRUE(
