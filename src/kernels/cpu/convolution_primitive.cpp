@@ -99,6 +99,7 @@ bool wrong(const ConvolutionKey& key, std::string_view code) {
 }
 
 /// The quickest of oneDNN's codes that is right. What the description was made from, a hint too, must live.
+/// @throws dnnl::error  as where oneDNN has no code, of status unimplemented: make() then gives none.
 template <typename Description>
 Description right(const ConvolutionKey& key, Description description) {
   while (wrong(key, description.impl_info_str())) {
