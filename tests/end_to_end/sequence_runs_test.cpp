@@ -351,13 +351,13 @@ TEST_F(SequenceRuns, InitWritesOnlyWhatCheckTakes) {
     for (std::int64_t i = 0; i < shape.count(); ++i) values.push_back(value(0, i % steps, i, 0));
     for (const std::size_t number : {0, 1}) file->write(number, Box::whole(shape), values);
     file->finish();
-    return run(1,
-               "init --data " + (folder_ / name) + " --task forecast --output " + (folder_ / "groups.json"));
+    return run(
+        1, "init --data " + (folder_ / name) + " --task forecast --output " + (folder_ / (name + ".json")));
   };
   const Outcome made = init("groups.h5", 3, kSteps);
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  EXPECT_NE(read(folder_ / "groups.json").find(R"("variables": ["a/u", "b/u"])"), std::string::npos);
-  const Outcome checked = run(1, "check --config " + (folder_ / "groups.json"));
+  EXPECT_NE(read(folder_ / "groups.h5.json").find(R"("variables": ["a/u", "b/u"])"), std::string::npos);
+  const Outcome checked = run(1, "check --config " + (folder_ / "groups.h5.json"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   const Outcome brief = init("short.h5", 3, 2);
   EXPECT_EQ(brief.exit_code, 3);
