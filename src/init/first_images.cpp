@@ -337,6 +337,26 @@ std::string variables_text(const FirstOptions& options, const ChannelFiles& file
   return concat("[", join(variables, ", "), "]");
 }
 
+/// How the plan normalises the channels.
+/// @param name  of the data set that holds them; "" where each has files of its own.
+void add_intensities(const NnunetPlan& plan, const std::string& name, bool has_channels, Section& data) {
+  if (plan.intensity == "zscore")
+    data.add("intensity", quoted(plan.intensity), "each volume by its own mean and deviation");
+  if (plan.intensity == "percentiles") {
+    data.add("intensity", quoted(plan.intensity), "each volume from its least to its largest value");
+    data.add("percentiles", "[0, 100]");
+  }
+  std::vector<std::string> entries;
+  for (const auto& [channel, entry] : plan.intensities) {
+    const std::string input = name.empty()   ? concat("channel_", channel)
+                              : has_channels ? concat(name, "_", channel)
+                                             : name;
+    entries.push_back(concat(quoted(input), ": ", entry));
+  }
+  if (!entries.empty())
+    data.add("intensities", concat("{", join(entries, ", "), "}"), "as nnU-Net normalises these channels");
+}
+
 /// What is to be said of points that are much farther apart along one dim than along another; "" where they
 /// are not, or the file does not say it.
 std::string spacing_notice(const ImageSet& images, const std::vector<std::string>& dims) {
@@ -443,7 +463,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
     data.add("pad", "true", "smaller volumes lie in its middle");
     data.add("spacing", concat("[", join(plan->spacing, ", "), "]"),
              "mm: all volumes are brought to such points");
-    if (plan->zscore) data.add("intensity", quoted("zscore"), "each volume by its own mean and deviation");
+    add_intensities(*plan, one_file_each ? images.name : "", dims[0] == "channel", data);
   }
   std::vector<std::string> mirrored = {"width"};
   if (plan) {

@@ -172,17 +172,59 @@ std::string model_of(const Planned& plan) {
   return model.text(1);
 }
 
-void add_notices(const Planned& plan, NnunetPlan& result) {
+/// What nnU-Net's CTNormalization does to a channel: its properties are of the foreground of all images.
+std::string ct_normalization(const Planned& plan, std::size_t channel) {
+  constexpr const char* kKey = "foreground_intensity_properties_per_channel";
+  const Json& channels = plan.plans(kKey);
+  const std::string number = std::to_string(channel);
+  if (!channels.is_object() || !channels.contains(number))
+    plan.error(concat("has no channel ", number, " in ", kKey));
+  const Json& properties = channels.at(number);
+  const auto of = [&](const char* key) {
+    if (!properties.is_object() || !properties.contains(key))
+      plan.error(concat("has no ", key, " of channel ", number, " in ", kKey));
+    return Json(plan.as<double>(properties.at(key), key)).dump();
+  };
+  return concat(R"({"clip": [)", of("percentile_00_5"), ", ", of("percentile_99_5"), R"(], "mean": )",
+                of("mean"), R"(, "deviation": )", of("std"), "}");
+}
+
+/// How the channels are normalised: as most of them in data.intensity, the others by data.intensities.
+void add_normalization(const Planned& plan, NnunetPlan& result) {
   const auto schemes =
       plan.as<std::vector<std::string>>(plan["normalization_schemes"], "normalization_schemes");
-  const auto is_zscore = [](const std::string& scheme) { return scheme == "ZScoreNormalization"; };
-  result.zscore = !schemes.empty() && std::ranges::all_of(schemes, is_zscore);
-  if (!result.zscore) {
-    result.notices.push_back(concat(
-        "nnU-Net normalises by ", join(schemes, ", "),
-        "; here inputs are normalised by the mean and deviation of all training points (data.intensity, "
-        "data.normalization)"));
+  std::vector<std::string> others;
+  bool rescaled = false;
+  for (std::size_t channel = 0; channel < schemes.size(); ++channel) {
+    const std::string& scheme = schemes[channel];
+    if (scheme == "CTNormalization") {
+      result.intensities[channel] = ct_normalization(plan, channel);
+    } else if (scheme == "NoNormalization") {
+      result.intensities[channel] = R"({"mean": 0, "deviation": 1})";
+    } else if (scheme == "RGBTo01Normalization") {
+      result.intensities[channel] = R"({"mean": 0, "deviation": 255})";
+    } else if (scheme == "ZScoreNormalization") {
+      result.intensity = "zscore";
+    } else if (scheme == "RescaleTo01Normalization") {
+      rescaled = true;
+    } else {
+      others.push_back(scheme);
+    }
   }
+  if (rescaled && result.intensity.empty() && others.empty()) {
+    result.intensity = "percentiles";
+  } else if (rescaled) {
+    others.emplace_back("RescaleTo01Normalization");
+  }
+  if (others.empty()) return;
+  result.notices.push_back(
+      concat("nnU-Net normalises by ", join(others, ", "), "; here such a channel is normalised ",
+             result.intensity.empty() ? "by the mean and deviation of all training points"
+                                      : "by the mean and deviation of each image",
+             " (data.intensity)"));
+}
+
+void add_notices(const Planned& plan, NnunetPlan& result) {
   if (plan.says("batch_dice")) {
     result.notices.push_back(
         "nnU-Net forms Dice over the samples of a batch together (batch_dice); here it is the mean over "
@@ -214,6 +256,7 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, st
   result.training.validate_every = result.training.save_every = 2500;
   result.training.train = concat(R"({"steps": 250000, "batch_size": )",
                                  plan.as<std::int64_t>(plan["batch_size"], "batch_size"), "}");
+  add_normalization(plan, result);
   add_notices(plan, result);
   return result;
 }

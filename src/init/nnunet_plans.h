@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,12 @@ namespace jigsaw::inline init {
 /// What nnU-Net planned for a data set, in the words of a configuration; lists are along the dims of the
 /// files.
 struct NnunetPlan {
-  std::string name;                  ///< of nnU-Net's configuration: "3d_fullres"
-  std::vector<std::int64_t> patch;   ///< points of a training sample
-  std::vector<double> spacing;       ///< mm
-  bool zscore = false;               ///< whether each image is normalised by its own mean and deviation
+  std::string name;                 ///< of nnU-Net's configuration: "3d_fullres"
+  std::vector<std::int64_t> patch;  ///< points of a training sample
+  std::vector<double> spacing;      ///< mm
+  std::string intensity;            ///< of data.intensity
+  /// By channel, for data.intensities, those that are normalised otherwise.
+  std::map<std::size_t, std::string> intensities;
   TrainingText training;             ///< with what nnU-Net's trainer does, for the same steps
   std::vector<std::string> notices;  ///< what is otherwise here
 };

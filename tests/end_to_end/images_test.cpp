@@ -217,6 +217,7 @@ TEST_F(Images, ChangedSamplesAreTheSameOnEveryMesh) {
                     {"ignore_index", 255},
                     {"intensity", "percentiles"},
                     {"percentiles", {2, 98}},
+                    {"intensities", {{"scan/density", {{"clip", {-0.5, 0.75}}}}}},
                     {"crop", {4, 6, 4}},
                     {"flips", {"width"}},
                     {"augment",

@@ -131,8 +131,9 @@ TEST_F(InitTest, TakesFilesOfChannelsTogether) {
                R"("files": ["imagesTr/*_0001.nii"]})",
                R"("classes": 2)", R"("train": {"sample": [0, 3]})"});
   expect_warnings({"are 2.5, 0.75, 0.5 mm apart; data.spacing"});
-  // Named from the working folder they have the pattern, too.
-  expect_ok(init(segment + "--data " + quoted(fs::relative(folder_ / "imagesTr").string() + "/*.nii")));
+  // Named from the working folder, which stands beside theirs, they have the pattern, too.
+  const std::string beside = "../" + fs::path(folder_.path()).filename().string();
+  expect_ok(init(segment + "--data " + quoted(beside + "/imagesTr/*.nii")));
   expect_text({R"("files": ["imagesTr/*_0000.nii"])", R"("files": ["imagesTr/*_0001.nii"])"});
   fs::remove(folder_ / "imagesTr/c_0001.nii");
   expect_error(init(segment + data), 3, "imagesTr/c*.nii has no file of the channel 0001");
@@ -201,6 +202,20 @@ TEST_F(InitTest, FollowsPlansOfNnunet) {
                  quoted(folder_ / "run")));
   expect_ok(plan(nnunet_plans(), " --plans-configuration more"));
   expect_text({R"("batch_size": 3)", R"("crop": [4, 8, 8])"});
+
+  Json ct = nnunet_plans();
+  ct["configurations"]["3d_fullres"]["normalization_schemes"] = {"CTNormalization", "ZScoreNormalization"};
+  expect_error(plan(ct), 2, "has no foreground_intensity_properties_per_channel");
+  ct["foreground_intensity_properties_per_channel"] = {
+      {"0", {{"mean", 0.25}, {"std", 0.5}, {"percentile_00_5", -0.75}, {"percentile_99_5", 0.875}}}};
+  expect_ok(plan(ct));
+  expect_text({R"("intensity": "zscore")",
+               R"("intensities": {"channel_0": {"clip": [-0.75, 0.875], "mean": 0.25, "deviation": 0.5}})"});
+  expect_ok(run(2, "check " + config));
+  ct["configurations"]["3d_fullres"]["normalization_schemes"] = {"NoNormalization", "Own"};
+  expect_ok(plan(ct));
+  expect_text({R"("intensities": {"channel_0": {"mean": 0, "deviation": 1}})"});
+  expect_warnings({"normalises by Own"});
 
   const auto refuses = [&](const Json& plans, const std::string& says, const std::string& more = "") {
     SCOPED_TRACE(says);

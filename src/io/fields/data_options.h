@@ -11,6 +11,7 @@
 #include "fields/augment_options.h"
 #include "fields/channel_layout.h"
 #include "fields/field.h"
+#include "fields/intensity_options.h"
 #include "fields/members.h"
 #include "fields/transform.h"
 #include "files/variable_file.h"
@@ -154,6 +155,7 @@ struct DataOptions {
   AugmentOptions augment;
   ImageIntensity intensity = ImageIntensity::kDataSet;
   std::vector<double> percentiles = {0.5, 99.5};
+  std::map<std::string, IntensityOptions> intensities;  ///< by name of an input's variable or channel
 
   External external() const { return allow_external ? External::kFollowed : External::kRefused; }
   /// The file that holds the statistics, unless they are computed or given.
@@ -162,10 +164,11 @@ struct DataOptions {
   }
   /// What holds between the times of a field of data.forcing_variables.
   Between between_of(const Field& field) const;
-  /// As `fill`, `transforms` and `clamp` say for the field, else for its variable.
+  /// As `fill`, `transforms`, `clamp` and `intensities` say for the field, else for its variable.
   std::optional<double> fill_of(const Field& field) const;
   Transform transform_of(const Field& field) const;
   ValueRange range_of(const Field& field) const;
+  IntensityOptions intensity_of(const Field& input) const;
   /// Names of the variables that are predicted, and of their fields.
   std::vector<std::string> target_names() const;
   bool of_images() const { return task != Task::kForecast; }

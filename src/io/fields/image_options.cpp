@@ -180,6 +180,11 @@ void declare_images(Keys<DataOptions>& keys) {
       .doc("The lower and the upper percentile of data.intensity.")
       .must("be two numbers, the lower one first",
             [](const auto& ends) { return ends.size() == 2 && ends[0] < ends[1]; });
+  keys.add("intensities", &DataOptions::intensities)
+      .counts_where(here("task").is("map"))
+      .doc(
+          "What becomes of the values of an input, by the name of its variable, or of one of its channels, "
+          "as image_0, before or in place of data.intensity: {\"ct\": {\"clip\": [-1000, 400]}}.");
   keys.add("augment", &DataOptions::augment)
       .counts_where(of_images())
       .doc("How training samples are changed at random: the same on every mesh, by step and sample.");
@@ -235,6 +240,12 @@ void check_images(const DataOptions& o, const Place& at) {
   }
   check_labels(o, at);
   check_regions(o, at);
+  for (const VariableOptions& target : o.targets) {
+    if (o.intensities.contains(target.name))
+      at.error("intensities", concat("names ", target.name,
+                                     ", which is a target, too; give the input another "
+                                     "name, with data_set"));
+  }
   if (o.classes == 1) at.error("classes", "must be at least 2, or 0 for targets that are numbers");
   if (o.classes > 0 && o.targets.size() != 1)
     at.error("targets", "must be one variable of labels with data.classes");

@@ -51,6 +51,10 @@ ValueRange DataOptions::range_of(const Field& field) const {
   return of_field(clamp, field);
 }
 
+IntensityOptions DataOptions::intensity_of(const Field& input) const {
+  return of_field(intensities, input);
+}
+
 std::vector<std::string> DataOptions::target_names() const {
   std::vector<std::string> names = of_same_time() ? std::vector<std::string>() : names_of(variables);
   const std::vector<std::string> more = names_of(diagnostic);

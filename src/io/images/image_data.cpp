@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "config/config.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
 #include "images/case_choice.h"
@@ -69,6 +70,8 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   }
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
   together(communicator, [&] {
+    for (const Channel& channel : channels_.inputs)
+      if (auto given = given_statistics(channel)) statistics_.fields[channel.name] = *std::move(given);
     naming_statistics(use.statistics ? nullptr : file, [&] { check_statistics(use.train || use.valid); });
     for (const Channel& channel : channels_.targets) {
       if (options_.task == Task::kDenoise) {
@@ -127,9 +130,23 @@ void ImageData::make_channels(const DataUse& use) {
   append(channels_.inputs, options_.variables, Role::kPrognostic, "data.variables");
   append(channels_.targets, map ? options_.targets : options_.variables,
          map ? Role::kDiagnostic : Role::kPrognostic, map ? "data.targets" : "data.variables");
+  check_intensities();
   if (options_.classes > 0 && channels_.targets.size() != 1) {
     throw ConfigError(concat("data.targets must be one channel of labels with data.classes, and has ",
                              channels_.targets.size()));
+  }
+}
+
+void ImageData::check_intensities() const {
+  for (const auto& [name, of] : options_.intensities) {
+    const bool known = std::ranges::any_of(channels_.inputs, [&](const Channel& channel) {
+      return channel.name == name || channel.field.variable == name;
+    });
+    if (known) continue;
+    std::vector<std::string> inputs;
+    for (const Channel& channel : channels_.inputs) inputs.push_back(channel.name);
+    throw ConfigError(
+        concat("data.intensities names ", name, ", which is no input; known: ", join(inputs, ", ")));
   }
 }
 
@@ -202,11 +219,14 @@ Result ImageData::over_slices(const Field& field, const std::vector<Region>& reg
                               Communicator& communicator, const F& of, Result nothing, const M& merge,
                               const std::function<void(double)>& did) const {
   const std::vector<Slice> slices = slices_of(regions);
+  const ValueRange clip = options_.intensity_of(field).clip;
   std::vector<double> values;
   const auto of_slice = [&](std::int64_t i) {
     const Slice& slice = slices[static_cast<std::size_t>(i)];
     values.resize(static_cast<std::size_t>(slice.box.extent.count()));
     files_->read(field, slice.image, slice.box, values);
+    if (clip.bounded())
+      for (double& value : values) value = std::clamp(value, clip.low, clip.high);
     return of(std::span<const double>(values));
   };
   return share_work(std::ssize(slices), communicator, of_slice, nothing, merge, did);
@@ -247,10 +267,18 @@ Json ImageData::decides_statistics() const {
   }
   Json decides = {{"fields", fields}, {"parts", parts}, {"dims", dims}};
   if (!own.empty()) decides["own_files"] = own;
+  if (!options_.intensities.empty())
+    decides["intensities"] = form_of<decltype(options_.intensities)>()->write(options_.intensities);
   if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
   if (const std::vector<std::int64_t> pairs = files_->unordered_pairs(); !pairs.empty())
     decides["pairs"] = pairs;
   return decides;
+}
+
+std::optional<FieldStatistics> ImageData::given_statistics(const Channel& input) const {
+  const IntensityOptions of = options_.intensity_of(input.field);
+  if (!of.mean) return std::nullopt;
+  return FieldStatistics{files_->units(input.field), *of.mean, *of.deviation, 0};
 }
 
 Statistics ImageData::compute_statistics(Communicator& communicator, const Statistics* known,
@@ -264,6 +292,10 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
   for (const Channel& channel : channels) {
     if (known != nullptr && known->fields.contains(channel.name)) {
       statistics.fields[channel.name] = known->fields.at(channel.name);
+      continue;
+    }
+    if (auto given = given_statistics(channel)) {
+      statistics.fields[channel.name] = *std::move(given);
       continue;
     }
     if (train_.empty()) {
@@ -381,8 +413,22 @@ std::vector<std::pair<double, double>> ImageData::target_ranges(Communicator& co
   return result;
 }
 
+/// With the ends of data.intensities.
+InputScale ImageData::clipping(const Field& input) const {
+  const ValueRange clip = options_.intensity_of(input).clip;
+  return {clip.low, clip.high};
+}
+
+InputScale ImageData::scale_of_statistics(const Field& input) const {
+  const FieldStatistics& statistics = statistics_.of(input);
+  InputScale scale = clipping(input);
+  scale.shift = statistics.mean;
+  scale.scale = 1 / statistics.deviation;
+  return scale;
+}
+
 InputScale ImageData::own_scale(const Field& field, const Region& image, Communicator& communicator) const {
-  InputScale scale;
+  InputScale scale = clipping(field);
   if (options_.intensity == ImageIntensity::kZScore) {
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
     const RunningMoments moments =
@@ -417,18 +463,17 @@ void ImageData::find_scales(Communicator& communicator) {
   if (options_.intensity == ImageIntensity::kDataSet) return;
   for (std::int64_t image = 0; image < files_->count(); ++image) {
     const Region whole{image, Box::whole(files_->extents(image))};
-    for (const Channel& channel : channels_.inputs)
-      scales_.push_back(own_scale(channel.field, whole, communicator));
+    for (const Channel& channel : channels_.inputs) {
+      scales_.push_back(options_.intensity_of(channel.field).mean
+                            ? scale_of_statistics(channel.field)
+                            : own_scale(channel.field, whole, communicator));
+    }
   }
 }
 
 InputScale ImageData::scale_of(std::int64_t image, std::size_t input) const {
   if (!scales_.empty()) return scales_[static_cast<std::size_t>(image) * channels_.inputs.size() + input];
-  const FieldStatistics& statistics = statistics_.of(channels_.inputs[input].field);
-  InputScale scale;
-  scale.shift = statistics.mean;
-  scale.scale = 1 / statistics.deviation;
-  return scale;
+  return scale_of_statistics(channels_.inputs[input].field);
 }
 
 }  // namespace jigsaw::inline images

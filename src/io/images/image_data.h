@@ -81,7 +81,7 @@ class ImageData : public SampleSource {
   const RandomStream& noise(Split split) const {
     return split == Split::kTrain ? train_noise_ : valid_noise_;
   }
-  /// How an input of an image is normalised (data.intensity).
+  /// How an input of an image is normalised (data.intensity, data.intensities).
   InputScale scale_of(std::int64_t image, std::size_t input) const;
   /// Normal noise of deviation 1 that data.augment adds to a point of a crop.
   const RandomStream& added_noise() const { return added_noise_; }
@@ -126,6 +126,7 @@ class ImageData : public SampleSource {
 
   void open(const FileOpener& open_file, const DataUse& use);
   void make_channels(const DataUse& use);
+  void check_intensities() const;
   void check_shape() const;
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   Shape window_of_parts() const;
@@ -133,6 +134,8 @@ class ImageData : public SampleSource {
   void check_crop() const;
   void make_tiles(const std::vector<std::int64_t>& overlap);
   void find_scales(Communicator& communicator);
+  InputScale clipping(const Field& input) const;
+  InputScale scale_of_statistics(const Field& input) const;
   InputScale own_scale(const Field& field, const Region& image, Communicator& communicator) const;
   void find_foreground(Communicator& communicator);
   void keep_foreground(const std::vector<std::int64_t>& found, Region& region) const;
@@ -140,6 +143,8 @@ class ImageData : public SampleSource {
   void augment(const RandomPosition& position, ImageSample& sample) const;
   Statistics compute_statistics(Communicator& communicator, const Statistics* known,
                                 const std::function<void(double)>& progress) const;
+  /// What data.intensities gives in place of statistics.
+  std::optional<FieldStatistics> given_statistics(const Channel& input) const;
   Json decides_statistics() const;
   /// The channels that statistics are of.
   std::vector<Channel> normalised() const;

@@ -347,6 +347,70 @@ TEST(ImageIntensity, IsThatOfEachImage) {
   }
 }
 
+/// data.intensities before and in place of data.intensity: clipped values, their statistics and given ones.
+TEST(ImageIntensity, IsClippedAndGiven) {
+  DataOptions options = labelled_volume();
+  options.augment = {};
+  options.train = {SliceRanges{}};
+  options.crop = {11, 9, 10};
+  options.flips.clear();
+  const std::string name = options.variables[0].name;
+  const Context context = Context::make_host(Backend::kReference, 1);
+  const auto inputs = [&](Communicator& world, std::vector<double>& values, Statistics& statistics) {
+    ImageData data(options, fixture("images/"), 1, {}, world);
+    statistics = data.statistics();
+    values.resize(990);
+    data.files().read(data.channels().inputs[0].field, 0, Box::whole({11, 9, 10}), values);
+    SampleRequest request = request_of(Box::whole({1, 11, 9, 10, 1}));
+    request.samples = {0};
+    const Batch batch = data.open_reader()->read(request, context);
+    const HostView<double> found(batch.input);
+    return std::vector<double>(found.begin(), found.end());
+  };
+  run_ranks(2, [&](Communicator& world) {
+    std::vector<double> values, known;
+    Statistics statistics;
+    inputs(world, values, statistics);
+    for (const double value : values)
+      if (!std::isnan(value)) known.push_back(value);
+    std::sort(known.begin(), known.end());
+    const double low = known[known.size() / 5], high = known[known.size() * 3 / 4];
+    for (double& value : known) value = std::clamp(value, low, high);
+    double mean = 0, squares = 0;
+    for (const double value : known) mean += value / static_cast<double>(known.size());
+    for (const double value : known)
+      squares += (value - mean) * (value - mean) / static_cast<double>(known.size());
+    // In the first two the mean of what is clipped; of all training parts, which are the one image, or its
+    // own.
+    for (const ImageIntensity intensity :
+         {ImageIntensity::kDataSet, ImageIntensity::kZScore, ImageIntensity::kPercentiles}) {
+      DataOptions given = options;
+      options.intensity = intensity;
+      options.percentiles = {0, 100};
+      options.intensities = {{name, {{low, high}}}};
+      const std::vector<double> found = inputs(world, values, statistics);
+      const bool ends = intensity == ImageIntensity::kPercentiles;
+      const double shift = ends ? (low + high) / 2 : mean,
+                   scale = ends ? 2 / (high - low) : 1 / std::sqrt(squares);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double wanted = std::isnan(values[i]) ? 0 : (std::clamp(values[i], low, high) - shift) * scale;
+        ASSERT_NEAR(found[i], wanted, 1e-12) << i;
+      }
+      EXPECT_NEAR(statistics.fields.at(name).mean, mean, 1e-12);
+      options.intensities = {{name, {{low, std::numeric_limits<double>::infinity()}, 0.5, 4.0}}};
+      const std::vector<double> others = inputs(world, values, statistics);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_NEAR(others[i], std::isnan(values[i]) ? 0 : (std::max(values[i], low) - 0.5) / 4, 1e-12) << i;
+      EXPECT_EQ(statistics.fields.at(name).mean, 0.5);
+      EXPECT_EQ(statistics.fields.at(name).deviation, 4);
+      options = given;
+    }
+    options.intensities = {{"other", {{low, high}}}};
+    EXPECT_ANY_THROW(inputs(world, values, statistics));
+    options.intensities.clear();
+  });
+}
+
 TEST(ImageIntensity, ReadsNoImageWhereThatIsSpared) {
   DataOptions options = labelled_volume();
   options.augment = {};

@@ -1,0 +1,26 @@
+#include "fields/intensity_options.h"
+
+#include "config/config.h"
+
+namespace jigsaw::inline fields {
+
+void declare(Keys<IntensityOptions>& keys) {
+  using O = IntensityOptions;
+  keys.add("clip", &O::clip)
+      .doc(
+          "Values beyond the range, as [-1000, 400] of Hounsfield units, count as its ends. Statistics "
+          "are of what comes out.");
+  keys.add("mean", &O::mean).doc("What is taken out of the values in place of what data.intensity says.");
+  keys.add("deviation", &O::deviation)
+      .above(0)
+      .doc(
+          "What the rest is divided by. With mean −57 and deviation 221 the values −57 and 164 become 0 and "
+          "1.");
+  keys.check([](const O& o, const Place& at) {
+    if (o.mean && !o.deviation) at.error("deviation", "must be given with mean");
+    if (o.deviation && !o.mean) at.error("mean", "must be given with deviation");
+    if (!o.mean && !o.clip.bounded()) at.error("must have clip, or mean and deviation");
+  });
+}
+
+}  // namespace jigsaw::inline fields

@@ -1,0 +1,21 @@
+#pragma once
+#include <optional>
+
+#include "config/keys.h"
+#include "fields/transform.h"
+
+namespace jigsaw::inline fields {
+
+/// An entry of `data.intensities`: what becomes of the values of one input of images, in their unit in the
+/// files. As MONAI's ScaleIntensityRange with `clip` and nnU-Net's CTNormalization do it.
+struct IntensityOptions {
+  ValueRange clip;  ///< values beyond count as its ends
+  /// What the input is normalised by, (x − mean) / deviation, in place of what data.intensity says; both or
+  /// none.
+  std::optional<double> mean = {}, deviation = {};
+
+  bool operator==(const IntensityOptions&) const = default;
+};
+void declare(Keys<IntensityOptions>& keys);
+
+}  // namespace jigsaw::inline fields
