@@ -2,7 +2,9 @@
 #include <string>
 #include <vector>
 
+#include "report/lead_axis.h"
 #include "report/run_record.h"
+#include "report/svg.h"
 
 namespace jigsaw::inline report {
 
@@ -21,6 +23,9 @@ Figures example_figures(const RunRecord& run, const std::string& suffix);
 /// What evaluate said: scores and means by lead, of thresholds their critical success index, and of ensembles
 /// how the truth lies among the members.
 Figures score_figures(const RunRecord& run, const std::string& suffix);
+/// The same of sequences and of images, where the scores are of such.
+Figures sequence_score_figures(const RunRecord& run, const std::string& suffix);
+Figures image_score_figures(const RunRecord& run, const std::string& suffix);
 /// Maps of a file that predict wrote. @throws DataError
 Figures forecast_figures(const std::string& path);
 /// Throughput, where a step goes, memory and bytes of ranks.
@@ -30,6 +35,14 @@ Figures mesh_figures(const RunRecord& run, const std::string& suffix);
 
 /// What is in front and the unit behind it, where there is one: "3 K", "RMSE K".
 std::string with_unit(const std::string& text, const std::string& units);
+
+/// An empty plot of which several stand beside each other.
+Plot small_plot(const std::string& title, const std::string& x_label, const std::string& y_label);
+/// A score by lead; NaN where a lead has none.
+Series series_of(const std::string& label, const LeadAxis& leads, const Json& list, std::size_t colour,
+                 bool dashed);
+/// How many variables figures of scores show.
+inline constexpr std::size_t kMostScored = 8;
 
 /// Pictures beside each other, as HTML.
 std::string row_of(const std::vector<std::string>& pictures);

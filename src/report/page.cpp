@@ -13,6 +13,7 @@
 #include "base/output_place.h"
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/score_file.h"
 #include "report/svg.h"
 
 namespace jigsaw::inline report {
@@ -141,7 +142,6 @@ void add_notes(const RunRecord& run, Page& page) {
     page.note(concat(run.name,
                      ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
   }
-  if (!run.passed_over.empty()) page.note(concat(run.name, ": ", run.passed_over, "."));
   if (!run.examples)
     page.note(concat(run.name,
                      " holds no maps or slices; a run with \"report\": true and validations keeps some."));
@@ -169,7 +169,6 @@ std::string report_page(const ReportOptions& options) {
   if (!options.scores.empty()) {
     runs.front().scores = read_scores(options.scores);
     runs.front().scores_path = options.scores;
-    runs.front().passed_over.clear();
   }
   Page page;
   page.html(overview(runs));

@@ -11,15 +11,10 @@
 #include "base/file.h"
 #include "base/next_line.h"
 #include "base/text.h"
-#include "files/variable_file.h"
+#include "report/score_file.h"
 
 namespace jigsaw::inline report {
 
-namespace {
-
-constexpr std::int64_t kMostRunText = std::int64_t{1} << 28;
-
-/// is_file() as a DataError: nothing else is opened, which might be waited for.
 bool is_there(const std::string& path) {
   try {
     return is_file(path);
@@ -29,6 +24,7 @@ bool is_there(const std::string& path) {
 }
 
 Json read_json(const std::string& path) {
+  constexpr std::int64_t kMostRunText = std::int64_t{1} << 28;
   if (!is_there(path)) return nullptr;
   Json json;
   try {
@@ -38,6 +34,8 @@ Json read_json(const std::string& path) {
   }
   return json;
 }
+
+namespace {
 
 void add_line(RunRecord& run, const Json& line) {
   const Json kind = line.value("kind", Json());
@@ -114,74 +112,6 @@ void take_end(RunRecord& run, const std::string& log) {
   if (last.starts_with(kStopped)) run.stopped = last;
 }
 
-/// The scores of evaluate's NetCDF by the names that its JSON has.
-Json scores_of_netcdf(const std::string& path) {
-  const auto file = open_variables(path, Dimensions::kByName);
-  const FileVariable *leads = file->find("lead_time"), *regions = file->find("region");
-  if (file->find("lead_steps") != nullptr) return {{"lead_steps", Json::array()}};
-  if (leads == nullptr || regions == nullptr)
-    throw DataError(concat(path, " was not written by evaluate: it has no lead_time and region"));
-  const std::vector<double> read = file->read_all(*leads);
-  std::vector<double> hours = read;
-  const std::string units = leads->text("units");
-  const Time unit = units == "1" ? kMonth : units == "minutes" ? 60 : units == "seconds" ? 1 : kHour;
-  for (double& lead : hours) lead *= in_hours(unit);
-  Json json = {{"lead_hours", hours}, {"scores", Json::object()}, {"spectra", Json::object()}};
-  if (unit == kMonth) json["lead_months"] = read;
-  for (const FileVariable& variable : file->variables()) {
-    if (std::ranges::find(variable.dimensions, "climate_group") != variable.dimensions.end()) continue;
-    const auto values = [&] {
-      std::vector<double> all(static_cast<std::size_t>(variable.shape.count()));
-      file->read<double>(variable, Box::whole(variable.shape), all);
-      return all;
-    };
-    if (const std::string ending = "_rank_histogram";
-        variable.name.ends_with(ending) && variable.shape.rank() == 3) {
-      const std::vector<double> all = values();
-      Json& histograms =
-          json["rank_histograms"][variable.name.substr(0, variable.name.size() - ending.size())]["all"];
-      const std::ptrdiff_t ranks = variable.shape[2];
-      for (std::ptrdiff_t lead = 0; lead < variable.shape[1]; ++lead)
-        histograms.push_back(
-            std::vector<double>(all.begin() + lead * ranks, all.begin() + (lead + 1) * ranks));
-    }
-    if (const std::string ending = "_csi"; variable.name.ends_with(ending) && variable.shape.rank() == 3) {
-      const std::string name = variable.name.substr(0, variable.name.size() - ending.size());
-      const FileVariable* thresholds = file->find(name + "_threshold");
-      if (thresholds == nullptr) continue;
-      const std::vector<double> all = values();
-      auto from = all.begin();
-      for (const double threshold : file->read_all(*thresholds)) {
-        json["thresholds"][name][Json(threshold).dump()]["all"]["csi"] =
-            std::vector<double>(from, from + variable.shape[2]);
-        from += variable.shape[1] * variable.shape[2];
-      }
-    }
-    const auto columns = static_cast<std::ptrdiff_t>(variable.shape.rank() == 2 ? variable.shape[1] : 0);
-    for (const char* measure :
-         {"persistence_rmse", "rmse", "acc", "crps", "spread", "spread_skill", "crps_skill"}) {
-      const std::string ending = concat("_", measure);
-      if (!variable.name.ends_with(ending) || columns == 0) continue;
-      const std::string name = variable.name.substr(0, variable.name.size() - ending.size());
-      const std::vector<double> all = values();
-      // The first region is the whole grid.
-      json["scores"][name]["all"][measure] = std::vector<double>(all.begin(), all.begin() + columns);
-      if (ending == "_rmse") json["scores"][name]["units"] = variable.text("units");
-      break;
-    }
-    for (const auto& [ending, kind] : {std::pair{"_power_truth", "truth"}, std::pair{"_power", "forecast"}}) {
-      if (!variable.name.ends_with(ending) || columns == 0) continue;
-      const std::string name = variable.name.substr(0, variable.name.size() - std::string(ending).size());
-      const std::vector<double> all = values();
-      for (std::ptrdiff_t lead = 0; lead < variable.shape[0]; ++lead)
-        json["spectra"][name][kind].push_back(
-            std::vector<double>(all.begin() + lead * columns, all.begin() + (lead + 1) * columns));
-      break;
-    }
-  }
-  return json;
-}
-
 }  // namespace
 
 std::int64_t RunRecord::first_step() const {
@@ -208,37 +138,6 @@ std::vector<double> numbers_of(const Json& list) {
   std::vector<double> numbers;
   for (const Json& each : list) numbers.push_back(each.is_number() ? each.get<double>() : std::nan(""));
   return numbers;
-}
-
-namespace {
-
-Json json_of_scores(const std::string& path) {
-  std::ifstream file(path);
-  char first = 0;
-  file >> first;
-  return first == '{' ? read_json(path) : scores_of_netcdf(path);
-}
-
-/// What it is that scores are of and no figure shows: images or sequences; else "".
-std::string without_figures(const Json& scores) {
-  if (scores.contains("images") && scores.contains("data_range")) return "images";
-  return scores.contains("lead_steps") ? "sequences" : "";
-}
-
-Json checked_scores(Json scores, const std::string& path) {
-  if (!scores.contains("scores") || !scores.contains("lead_hours"))
-    throw DataError(concat(path, " was not written by evaluate: it has no scores and lead_hours"));
-  return scores;
-}
-
-}  // namespace
-
-Json read_scores(const std::string& path) {
-  if (!is_there(path)) throw DataError(concat(path, " is not there"));
-  Json scores = json_of_scores(path);
-  if (const std::string kind = without_figures(scores); !kind.empty())
-    throw DataError(concat(path, " has scores of ", kind, ", which no figure shows"));
-  return checked_scores(std::move(scores), path);
 }
 
 RunRecord read_course(const std::string& path) {
@@ -283,13 +182,7 @@ RunRecord read_run(const std::string& path) {
   RunRecord run = read_course(path);
   run.examples = read_examples(path);
   run.scores_path = path + "/scores.json";
-  if (!is_there(run.scores_path)) return run;
-  Json scores = json_of_scores(run.scores_path);
-  if (const std::string kind = without_figures(scores); !kind.empty()) {
-    run.passed_over = concat("scores.json has scores of ", kind, ", which no figure shows");
-  } else {
-    run.scores = checked_scores(std::move(scores), run.scores_path);
-  }
+  if (is_there(run.scores_path)) run.scores = read_scores(run.scores_path);
   return run;
 }
 

@@ -27,7 +27,6 @@ struct RunRecord {
   std::optional<Examples> examples;
   Json scores = nullptr;    ///< as evaluate writes them
   std::string scores_path;  ///< where they stand
-  std::string passed_over;  ///< which file of the folder is not shown, and why; "" for none
 
   bool over() const { return summary.is_object(); }
   /// Of the last start of a run that is over, whose seconds and bytes alone the summary holds.
@@ -53,7 +52,9 @@ double number_at(const Json& object, const std::string& key,
 /// The numbers of a list; NaN for what is none.
 std::vector<double> numbers_of(const Json& list);
 
-/// evaluate's JSON, or its NetCDF as the same JSON. @throws DataError
-Json read_scores(const std::string& path);
+/// Whether it is a file; nothing else is opened, which might be waited for. @throws DataError
+bool is_there(const std::string& path);
+/// A file of JSON; null where it is not there. @throws DataError
+Json read_json(const std::string& path);
 
 }  // namespace jigsaw::inline report

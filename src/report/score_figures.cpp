@@ -6,8 +6,7 @@
 
 #include "base/text.h"
 #include "report/figures.h"
-#include "report/lead_axis.h"
-#include "report/svg.h"
+#include "report/score_file.h"
 
 namespace jigsaw::inline report {
 
@@ -15,7 +14,6 @@ namespace {
 
 /// The region that every file of scores has, and the first of it.
 constexpr const char* kWholeGrid = "all";
-constexpr std::size_t kMostScored = 8;
 
 ShownVariables shown_with_whole_grid(const Json& by_variable) {
   std::vector<std::string> names;
@@ -23,21 +21,6 @@ ShownVariables shown_with_whole_grid(const Json& by_variable) {
     if (regions.contains(kWholeGrid)) names.push_back(variable);
   }
   return shown_of(names, kMostScored);
-}
-
-Plot small_plot(const std::string& title, const std::string& x_label, const std::string& y_label) {
-  Plot plot{title, x_label, y_label, {}};
-  plot.width = 320;
-  plot.height = 240;
-  return plot;
-}
-
-/// A score by lead; NaN where a lead has none.
-Series series_of(const std::string& label, const LeadAxis& leads, const Json& list, std::size_t colour,
-                 bool dashed) {
-  std::vector<double> values = numbers_of(list);
-  values.resize(leads.size(), std::nan(""));
-  return {label, leads.places(), std::move(values), colour, dashed};
 }
 
 /// Those that have the variable's unit.
@@ -218,10 +201,30 @@ void add_thresholds(const RunRecord& run, const LeadAxis& leads, const std::stri
 
 }  // namespace
 
+Plot small_plot(const std::string& title, const std::string& x_label, const std::string& y_label) {
+  Plot plot{title, x_label, y_label, {}};
+  plot.width = 320;
+  plot.height = 240;
+  return plot;
+}
+
+Series series_of(const std::string& label, const LeadAxis& leads, const Json& list, std::size_t colour,
+                 bool dashed) {
+  std::vector<double> values = numbers_of(list);
+  values.resize(leads.size(), std::nan(""));
+  return {label, leads.places(), std::move(values), colour, dashed};
+}
+
 Figures score_figures(const RunRecord& run, const std::string& suffix) {
   Figures figures;
   if (!run.scores.is_object()) return figures;
   naming_malformed(run.scores_path, [&] {
+    const ScoreKind kind = kind_of_scores(run.scores);
+    if (kind != ScoreKind::kFields) {
+      figures = kind == ScoreKind::kSequences ? sequence_score_figures(run, suffix)
+                                              : image_score_figures(run, suffix);
+      return;
+    }
     const LeadAxis leads(lead_count_of_scores(run.scores), numbers_of(run.scores.at("lead_hours")));
     add_scores(run, leads, suffix, figures);
     add_means(run, leads, suffix, figures);

@@ -67,22 +67,6 @@ TEST(ReportPage, OfARunThatWasStopped) {
   EXPECT_NE(report_page({{run.path}, "", "", ""}).find("ended with an error: a loss"), std::string::npos);
 }
 
-/// Beside a run they keep no report from being written; whoever names them is told.
-TEST(ReportPage, ScoresWithoutAFigureArePassedOverWhereNobodyNamedThem) {
-  for (const auto& [of, text] :
-       {std::pair{"images", R"({"images": ["a"], "data_range": {"v": 1}, "scores": {}})"},
-        {"sequences", R"({"lead_steps": [1], "variables": {}})"}}) {
-    const WrittenRun run;
-    put_text(run.path + "/scores.json", text);
-    const std::string says = concat("scores.json has scores of ", of, ", which no figure shows");
-    EXPECT_NE(report_page({{run.path}, "", "", ""}).find(concat("first: ", says, ".<")), std::string::npos);
-    EXPECT_EQ(testing::error_of<DataError>([&] {
-                report_page({{run.path}, "", run.path + "/scores.json", ""});
-              }),
-              concat(run.path, "/", says));
-  }
-}
-
 /// With log_every 3 each line stands for three steps.
 TEST(ReportPage, StepsThatAreNotLoggedTakeTimeToo) {
   const WrittenRun run;

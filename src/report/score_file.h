@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+
+#include "config/json.h"
+
+namespace jigsaw::inline report {
+
+/// What evaluate's scores are of, which decides how they are laid out.
+enum class ScoreKind {
+  kFields,     ///< "lead_hours", "scores" by variable and region, …
+  kSequences,  ///< "lead_steps", "variables"
+  kImages      ///< "images", "scores" by target, measure and label
+};
+ScoreKind kind_of_scores(const Json& scores);
+
+/// evaluate's JSON, or its NetCDF as the same JSON. @throws DataError
+Json read_scores(const std::string& path);
+
+}  // namespace jigsaw::inline report
