@@ -224,14 +224,6 @@ void add_normalization(const Planned& plan, NnunetPlan& result) {
              " (data.intensity)"));
 }
 
-void add_notices(const Planned& plan, NnunetPlan& result) {
-  if (plan.says("batch_dice")) {
-    result.notices.push_back(
-        "nnU-Net forms Dice over the samples of a batch together (batch_dice); here it is the mean over "
-        "them");
-  }
-}
-
 }  // namespace
 
 NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, std::size_t dims) {
@@ -247,7 +239,9 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, st
   result.patch = along_files(plan, patch);
   result.spacing = along_files(plan, spacing);
   result.training.model = model_of(plan);
-  result.training.loss = R"({"type": "dice_cross_entropy", "include_background": false, "smoothing": 1e-5})";
+  result.training.loss =
+      concat(R"({"type": "dice_cross_entropy", "include_background": false, "smoothing": 1e-5)",
+             plan.says("batch_dice") ? R"(, "batch": true})" : "}");
   // Decay that goes through a momentum of 0.99, as nnU-Net's of 3e-5, acts like 100 times as much apart from
   // it.
   result.training.optimizer =
@@ -257,7 +251,6 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, st
   result.training.train = concat(R"({"steps": 250000, "batch_size": )",
                                  plan.as<std::int64_t>(plan["batch_size"], "batch_size"), "}");
   add_normalization(plan, result);
-  add_notices(plan, result);
   return result;
 }
 

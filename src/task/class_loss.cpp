@@ -8,6 +8,7 @@
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/contraction.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
@@ -66,6 +67,7 @@ ClassLoss::ClassLoss(const ClassLossOptions& options, std::int64_t classes,
                      const std::vector<double>& row_weights)
     : regions_(options.regions ? classes : 1),
       of_regions_(options.regions),
+      of_batch_(options.batch),
       terms_(options.terms),
       class_weights_(options.class_weights),
       row_weights_(row_weights) {
@@ -120,11 +122,14 @@ MeanArray ClassLoss::backward(const Rank& rank, const Variable& prediction, cons
   const ShardedTensor x = prediction.value();
   const ShardedTensor logits = redistribute(rank, x, logits_layout(rank.mesh, x.layout));
   const LabelSums own = sums_of_pieces(rank, logits, target);
+  const ClassSums sums = of_batch_ ? of_batch(rank, own) : own.sums;
+  // So many samples' losses depend on what one of them adds to the sums.
+  const std::int64_t shared = of_batch_ ? logits.layout.global[0] : 1;
   const Box box = rank.box(logits.layout);
   Array gradient = logits.piece;
   if (!box.empty()) {
-    const Array factors = class_factors(rank.context, of_losses(own.sums), terms_,
-                                        class_weights(rank.context), scale / static_cast<double>(regions_));
+    const Array factors = class_factors(rank.context, of_losses(sums), terms_, class_weights(rank.context),
+                                        scale * static_cast<double>(shared) / static_cast<double>(regions_));
     gradient = logits_gradient(
         rank.context,
         class_gradient(rank.context, class_logits(rank.context, logits.piece),
@@ -132,7 +137,17 @@ MeanArray ClassLoss::backward(const Rank& rank, const Variable& prediction, cons
         logits.piece.shape());
   }
   prediction.slot()->add(rank, {gradient, logits.layout});
-  return mean(rank.context, own.sums).over(rank, own.group.other_samples);
+  return mean(rank.context, sums).over(rank, own.group.other_samples);
+}
+
+ClassSums ClassLoss::of_batch(const Rank& rank, const LabelSums& own) {
+  static const ContractionSpec kAdded = ContractionSpec::parse("zbk,b->zk"),
+                               kSpread = ContractionSpec::parse("zk,b->zbk");
+  Context& context = rank.context;
+  const Array ones = filled(context, {own.group.samples}, DType::kFloat64, 1.0, Purpose::kWorkspace);
+  const Array added =
+      sum_over(rank, own.group.other_samples, contract(context, kAdded, own.sums.all, ones, DType::kFloat64));
+  return {contract(context, kSpread, added, ones, DType::kFloat64)};
 }
 
 LabelSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const {

@@ -12,6 +12,8 @@ struct ClassLossOptions {
   bool by_frequency = false;
   /// Whether each channel is a region of its own, behind a sigmoid, in place of a class.
   bool regions = false;
+  /// Whether sums are over all samples of a batch together, in place of each alone.
+  bool batch = false;
 };
 
 /// ClassSums over all points, per class and per sample of the group; equal on every rank of it. On the host.
@@ -49,7 +51,8 @@ std::vector<double> class_weights_of(const std::vector<double>& counts);
 /// Distance between the softmax of predictions (logits) and labels: per sample terms of
 /// cross-entropy and soft Dice from sums over all ranks that hold a part of it, then the mean over samples.
 /// Class weights are those of torch.nn.functional.cross_entropy; for Dice the classes' weighted mean is
-/// taken.
+/// taken. With `batch` all samples that a step computes at once are as one (monai.losses.DiceLoss with batch
+/// True); validations score each alone.
 ///
 /// Softmax needs all classes of a point: where `tensor` cuts the channels, logits are first cut along the
 /// first spatial dim instead (an all-to-all), and labels are read so.
@@ -80,6 +83,8 @@ class ClassLoss : public Loss {
   Layout logits_layout(const Mesh& mesh, const Layout& prediction) const;
   /// class_weights_ for kernels, f64 [classes].
   Array class_weights(Context& context) const;
+  /// In place of each sample's sums those of all. Collective over the mesh.
+  static ClassSums of_batch(const Rank& rank, const LabelSums& own);
   LabelSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
   /// What the kernels take: logits and labels of classes as they are; of regions [b · regions, points, 2] and
   /// [b · regions, points, 1]; and the gradient back.
@@ -90,7 +95,7 @@ class ClassLoss : public Loss {
   ClassSums of_losses(const ClassSums& sums) const;
 
   std::int64_t regions_ = 1;  ///< 1: none, but classes
-  bool of_regions_ = false;
+  bool of_regions_ = false, of_batch_ = false;
   std::vector<ClassTerm> terms_;
   std::vector<double> class_weights_, row_weights_;
 };

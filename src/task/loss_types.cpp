@@ -80,6 +80,11 @@ void declare_classes(Keys<O>& keys) {
       .doc(
           "Weight of each class; []: all alike. \"frequency\": of N points of the training parts with labels "
           "of K classes n_k are of class k, whose weight is N/(K·n_k), 0 where there are none.");
+  keys.add("batch", &O::batch)
+      .doc(
+          "Whether sums over points go through all samples that are computed at once (train.batch_size / "
+          "train.accumulate), as torch.nn.functional.cross_entropy and MONAI's DiceLoss with batch=True have "
+          "it; else the loss is the mean of the samples' own, as it is in validations.");
 }
 
 }  // namespace
@@ -103,6 +108,7 @@ template <typename Parameters>
 struct ClassLossType : Parameters {
   bool area_weighted = true;
   std::optional<std::vector<double>> class_weights = std::vector<double>{};
+  bool batch = false;
 };
 template <typename Parameters>
 void declare(Keys<ClassLossType<Parameters>>& keys) {
@@ -134,6 +140,7 @@ struct LossSumType {
   std::map<std::string, double> variable_weights;
   LevelWeights level_weights = LevelWeights::kEqual;
   std::optional<std::vector<double>> class_weights = std::vector<double>{};
+  bool batch = false;
 };
 
 namespace {
@@ -163,6 +170,8 @@ void declare(Keys<LossSumType>& keys) {
       at.error("terms", "must all compare numbers, or all compare probabilities of classes with labels");
     if (summands.classes.empty() && !(o.class_weights && o.class_weights->empty()))
       at.error("class_weights", "are for terms that compare probabilities of classes with labels");
+    if (summands.classes.empty() && o.batch)
+      at.error("batch", "is for terms that compare probabilities of classes with labels");
     if (summands.fields.empty() && !o.variable_weights.empty())
       at.error("variable_weights", "are for terms that compare numbers");
     if (summands.fields.empty() && o.level_weights != LevelWeights::kEqual)
@@ -236,8 +245,12 @@ class Losses {
     };
     classes_["sum"] = [](const Tagged& loss) {
       const auto& sum = loss.options<LossSumType>();
-      return ClassLossOptions{summands_of(sum.terms).classes, sum.area_weighted,
-                              sum.class_weights.value_or(std::vector<double>{}), !sum.class_weights};
+      return ClassLossOptions{summands_of(sum.terms).classes,
+                              sum.area_weighted,
+                              sum.class_weights.value_or(std::vector<double>{}),
+                              !sum.class_weights,
+                              false,
+                              sum.batch};
     };
   }
 
@@ -267,9 +280,12 @@ class Losses {
     } else {
       classes_[name] = [make](const Tagged& loss) {
         const auto& options = loss.options<ClassLossType<Parameters>>();
-        return ClassLossOptions{make(options, 1).classes, options.area_weighted,
+        return ClassLossOptions{make(options, 1).classes,
+                                options.area_weighted,
                                 options.class_weights.value_or(std::vector<double>{}),
-                                !options.class_weights};
+                                !options.class_weights,
+                                false,
+                                options.batch};
       };
     }
     summands_[name] = [make](const Tagged& term) {

@@ -213,6 +213,67 @@ TEST(ClassLosses, WithoutBackgroundDiceIsTheMeanOfTheOtherClasses) {
   EXPECT_GT(std::abs(loss_of(options) - dice - entropy), 1e-3);
 }
 
+/// MONAI's DiceLoss(softmax=True, batch=True, smooth_nr=s, smooth_dr=s) and torch.nn.functional.cross_entropy
+/// of a batch by loops, also where points of a sample, or all of one, do not count; gradients by central
+/// differences; on every mesh.
+TEST(ClassLosses, OfABatchAreThoseOfAllItsSamplesTogether) {
+  const std::size_t samples = 3, points = 12, classes = 3;
+  Case test{{3, 2, 3, 2, 3}, {}, {}};
+  const RandomStream random(7, RandomPurpose::kNoise, "batch");
+  for (std::size_t i = 0; i < samples * points * classes; ++i)
+    test.prediction.push_back(2 * random.normal({0}, i));
+  for (std::size_t i = 0; i < samples * points; ++i) {
+    const bool ignored = i % 5 == 0 || i / points == 1;
+    test.target.push_back(ignored ? NAN : std::floor(3 * random.uniform({1}, i)));
+  }
+  const std::vector<double> rows = {0.7, 1.3}, weights = {1, 0.5, 2};
+  const double smoothing = 0.4;
+  const auto loops = [&](const std::vector<double>& logits) {
+    std::vector<double> predicted(classes, 0), labelled(classes, 0), both(classes, 0);
+    double surprise = 0, weight = 0;
+    for (std::size_t i = 0; i < samples * points; ++i) {
+      if (std::isnan(test.target[i])) continue;
+      const auto label = static_cast<std::size_t>(test.target[i]);
+      const double* const z = logits.data() + i * classes;
+      const double sum = std::exp(z[0]) + std::exp(z[1]) + std::exp(z[2]), row = rows[i % points / 6];
+      for (std::size_t k = 0; k < classes; ++k) predicted[k] += row * std::exp(z[k]) / sum;
+      labelled[label] += row;
+      both[label] += row * std::exp(z[label]) / sum;
+      surprise -= row * weights[label] * std::log(std::exp(z[label]) / sum);
+      weight += row * weights[label];
+    }
+    double dice = 0;
+    for (std::size_t k = 0; k < classes; ++k)
+      dice += weights[k] / 3.5 * (1 - (2 * both[k] + smoothing) / (predicted[k] + labelled[k] + smoothing));
+    return std::pair(surprise / weight, dice);
+  };
+  for (const std::string& name : kClassLosses) {
+    SCOPED_TRACE(name);
+    const auto wanted = [&](const std::vector<double>& logits) {
+      const auto [entropy, dice] = loops(logits);
+      return name == "cross_entropy" ? entropy : name == "dice" ? dice : entropy + dice;
+    };
+    Json options = {{"type", name}, {"batch", true}, {"class_weights", weights}};
+    if (name != "cross_entropy") options["smoothing"] = smoothing;
+    const ClassLoss loss(class_loss_options(configured(options)), 3, rows);
+    std::vector<double> slopes, logits = test.prediction;
+    for (double& logit : logits) {
+      const double middle = logit, step = 1e-5;
+      logit = middle + step;
+      const double above = wanted(logits);
+      logit = middle - step;
+      slopes.push_back(2.5 * (above - wanted(logits)) / (2 * step));
+      logit = middle;
+    }
+    for (const Sizes& sizes : kMeshes) {
+      SCOPED_TRACE(sizes.ranks());
+      const Answer answer = on_mesh(loss, test, 2.5, sizes);
+      EXPECT_NEAR(answer.loss, wanted(test.prediction), 1e-13);
+      EXPECT_LE(relative_difference(answer.gradient.at("prediction"), slopes), 1e-7);
+    }
+  }
+}
+
 /// torch.nn.functional.binary_cross_entropy_with_logits over the points that count, and Dice of sigmoids, by
 /// loops; gradients by central differences; on every mesh.
 TEST(ClassLosses, OfRegionsAreBinaryCrossEntropyAndDiceOfEach) {
