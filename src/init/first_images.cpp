@@ -342,6 +342,8 @@ std::string variables_text(const FirstOptions& options, const ChannelFiles& file
 void add_intensities(const NnunetPlan& plan, const std::string& name, bool has_channels, Section& data) {
   if (plan.intensity == "zscore")
     data.add("intensity", quoted(plan.intensity), "each volume by its own mean and deviation");
+  if (plan.intensity == "zscore_nonzero")
+    data.add("intensity", quoted(plan.intensity), "each volume by those of its points that are not 0");
   if (plan.intensity == "percentiles") {
     data.add("intensity", quoted(plan.intensity), "each volume from its least to its largest value");
     data.add("percentiles", "[0, 100]");

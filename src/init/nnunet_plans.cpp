@@ -31,6 +31,8 @@ class Planned {
   }
 
   const Json& operator[](const char* key) const { return at(own_, key); }
+  /// Null where it has no such key.
+  Json given(const char* key) const { return own_.value(key, Json()); }
   /// Whether it has the key, and that is true.
   bool says(const char* key) const { return own_.contains(key) && own_.at(key) == Json(true); }
   const Json& plans(const char* key) const { return at(plans_, key); }
@@ -193,8 +195,13 @@ std::string ct_normalization(const Planned& plan, std::size_t channel) {
 void add_normalization(const Planned& plan, NnunetPlan& result) {
   const auto schemes =
       plan.as<std::vector<std::string>>(plan["normalization_schemes"], "normalization_schemes");
+  // nnU-Net's mask is what is not 0 in any channel, with holes filled; here it is of each channel.
+  const Json masks = plan.given("use_mask_for_norm");
+  const auto is_masked = [&](std::size_t channel) {
+    return masks.is_array() && channel < masks.size() && masks[channel] == Json(true);
+  };
   std::vector<std::string> others;
-  bool rescaled = false;
+  bool rescaled = false, masked = false;
   for (std::size_t channel = 0; channel < schemes.size(); ++channel) {
     const std::string& scheme = schemes[channel];
     if (scheme == "CTNormalization") {
@@ -205,12 +212,14 @@ void add_normalization(const Planned& plan, NnunetPlan& result) {
       result.intensities[channel] = R"({"mean": 0, "deviation": 255})";
     } else if (scheme == "ZScoreNormalization") {
       result.intensity = "zscore";
+      masked = masked || is_masked(channel);
     } else if (scheme == "RescaleTo01Normalization") {
       rescaled = true;
     } else {
       others.push_back(scheme);
     }
   }
+  if (masked) result.intensity = "zscore_nonzero";
   if (rescaled && result.intensity.empty() && others.empty()) {
     result.intensity = "percentiles";
   } else if (rescaled) {

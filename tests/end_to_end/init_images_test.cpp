@@ -211,6 +211,9 @@ TEST_F(InitTest, FollowsPlansOfNnunet) {
   expect_text({R"("intensity": "zscore")",
                R"("intensities": {"channel_0": {"clip": [-0.75, 0.875], "mean": 0.25, "deviation": 0.5}})"});
   expect_ok(run(2, "check " + config));
+  ct["configurations"]["3d_fullres"]["use_mask_for_norm"] = {false, true};
+  expect_ok(plan(ct));
+  expect_text({R"("intensity": "zscore_nonzero")", R"("intensities": {"channel_0": )"});
   ct["configurations"]["3d_fullres"]["normalization_schemes"] = {"NoNormalization", "Own"};
   expect_ok(plan(ct));
   expect_text({R"("intensities": {"channel_0": {"mean": 0, "deviation": 1}})"});

@@ -57,7 +57,7 @@ enum class Predict { kState, kIncrement };
 enum class Task { kForecast, kDenoise, kMap };
 
 /// What the inputs of images are normalised by.
-enum class ImageIntensity { kDataSet, kZScore, kPercentiles };
+enum class ImageIntensity { kDataSet, kZScore, kZScoreNonzero, kPercentiles };
 
 /// What a dimension of a data set of images, or of states in time, is. Spatial ones stand in this order in
 /// fields.

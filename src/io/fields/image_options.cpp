@@ -170,6 +170,8 @@ void declare_images(Keys<DataOptions>& keys) {
           {{"data_set", ImageIntensity::kDataSet,
             "Mean and standard deviation over the training parts (data.normalization)."},
            {"zscore", ImageIntensity::kZScore, "Mean and standard deviation of each image of its own."},
+           {"zscore_nonzero", ImageIntensity::kZScoreNonzero,
+            "The same of its points that are not 0, and these stay 0, as around a brain that was cut out."},
            {"percentiles", ImageIntensity::kPercentiles,
             "Two percentiles of each image, between which values become −1 to 1; those beyond are cut off."}})
       .counts_where(here("task").is("map"))

@@ -429,10 +429,17 @@ InputScale ImageData::scale_of_statistics(const Field& input) const {
 
 InputScale ImageData::own_scale(const Field& field, const Region& image, Communicator& communicator) const {
   InputScale scale = clipping(field);
-  if (options_.intensity == ImageIntensity::kZScore) {
+  scale.zero_stays = options_.intensity == ImageIntensity::kZScoreNonzero;
+  if (scale.zero_stays || options_.intensity == ImageIntensity::kZScore) {
+    const auto moments_of = [&](std::span<const double> values) {
+      if (!scale.zero_stays) return RunningMoments::of(values);
+      std::vector<double> others(values.begin(), values.end());
+      std::erase(others, 0.0);
+      return RunningMoments::of(others);
+    };
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
     const RunningMoments moments =
-        over_slices(field, {image}, communicator, RunningMoments::of, RunningMoments{}, merge);
+        over_slices(field, {image}, communicator, moments_of, RunningMoments{}, merge);
     scale.shift = moments.mean;
     scale.scale = moments.deviation() > 0 ? 1 / moments.deviation() : 0;
     return scale;

@@ -23,9 +23,13 @@ namespace jigsaw::inline images {
 struct InputScale {
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
   double shift = 0, scale = 1;
+  bool zero_stays = false;  ///< 0 does not become another number
 
   /// NaN stays NaN.
-  double of(double x) const { return ((x < least ? least : x > most ? most : x) - shift) * scale; }
+  double of(double x) const {
+    const double within = x < least ? least : x > most ? most : x;
+    return zero_stays && within == 0 ? 0 : (within - shift) * scale;
+  }
 };
 
 /// How a sample is taken from an image.

@@ -411,6 +411,40 @@ TEST(ImageIntensity, IsClippedAndGiven) {
   });
 }
 
+/// MONAI's NormalizeIntensity(nonzero=True), by loops: what a clip makes 0 is 0, too.
+TEST(ImageIntensity, OfPointsThatAreNotZeroLeavesTheOthersAlone) {
+  DataOptions options = labelled_volume();
+  options.augment = {};
+  options.train = {SliceRanges{}};
+  options.crop = {11, 9, 10};
+  options.flips.clear();
+  options.intensity = ImageIntensity::kZScoreNonzero;
+  options.intensities = {{options.variables[0].name, {{0, std::numeric_limits<double>::infinity()}}}};
+  const Context context = Context::make_host(Backend::kReference, 1);
+  run_ranks(3, [&](Communicator& world) {
+    ImageData data(options, fixture("images/"), 1, {}, world);
+    std::vector<double> values(990), others;
+    data.files().read(data.channels().inputs[0].field, 0, Box::whole({11, 9, 10}), values);
+    for (double& value : values) {
+      if (value < 0) value = 0;
+      if (value > 0) others.push_back(value);
+    }
+    ASSERT_GT(others.size(), 100U);
+    ASSERT_GT(std::ranges::count(values, 0.0), 10);
+    double mean = 0, squares = 0;
+    for (const double value : others) mean += value / static_cast<double>(others.size());
+    for (const double value : others)
+      squares += (value - mean) * (value - mean) / static_cast<double>(others.size());
+    SampleRequest request = request_of(Box::whole({1, 11, 9, 10, 1}));
+    request.samples = {0};
+    const Batch batch = data.open_reader()->read(request, context);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double wanted = values[i] > 0 ? (values[i] - mean) / std::sqrt(squares) : 0;
+      ASSERT_NEAR(HostView<double>(batch.input)[i], wanted, 1e-12) << i;
+    }
+  });
+}
+
 TEST(ImageIntensity, ReadsNoImageWhereThatIsSpared) {
   DataOptions options = labelled_volume();
   options.augment = {};
