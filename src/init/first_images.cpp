@@ -458,8 +458,11 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
     data.add("targets", target_text(options, *targets, images.name, classes > 0), "what is to come out");
   if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
   if (labels.unlabelled) data.add("ignore_index", concat(kUnlabelled), "points that have no label");
-  if (classes > 1)
+  if (plan) {
+    data.add("augment", plan->augment, "what nnU-Net's trainer changes, but contrast and resolution");
+  } else if (classes > 1) {
     data.add("augment", R"({"foreground": 0.33})", "a third of the samples hold a class above 0");
+  }
   data.add("crop", concat("[", join(crop, ", "), "]"), "points of a training sample, cut out at random");
   if (plan) {
     data.add("pad", "true", "smaller volumes lie in its middle");

@@ -233,6 +233,27 @@ void add_normalization(const Planned& plan, NnunetPlan& result) {
              " (data.intensity)"));
 }
 
+/// As nnUNetTrainer's get_training_transforms and configure_rotation_dummyDA_mirroring_and_inital_patch_size
+/// have it (nnU-Net 2.5), as far as it is in data.augment.
+std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& patch) {
+  constexpr double kFlat = 3,
+                   kFlatPlane = 1.5;  // longest edge of a patch over its first, or its shortest, one
+  const std::int64_t longest = std::ranges::max(patch);
+  const auto many = [&](std::int64_t edge, double times) {
+    return static_cast<double>(longest) > times * static_cast<double>(edge);
+  };
+  std::vector<std::int64_t> angles = {many(std::ranges::min(patch), kFlatPlane) ? 15 : 180};
+  if (patch.size() == 3)
+    angles = many(patch.front(), kFlat) ? std::vector<std::int64_t>{180, 0, 0}
+                                        : std::vector<std::int64_t>{30, 30, 30};
+  return concat(
+      R"({"foreground": 0.33, "rotation": )",
+      list_text(patch.size() == 3 ? along_files(plan, angles) : angles),
+      R"(, "scale": [0.7, 1.4], "brightness": [0.75, 1.25], "gamma": [0.7, 1.5], "noise": 0.3, "blur": 1, )",
+      R"("probabilities": {"rotation": 0.2, "scale": 0.2, "brightness": 0.15, "gamma": 0.3, "noise": 0.1, )",
+      R"("blur": 0.2}})");
+}
+
 }  // namespace
 
 NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, std::size_t dims) {
@@ -247,6 +268,7 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, st
   }
   result.patch = along_files(plan, patch);
   result.spacing = along_files(plan, spacing);
+  result.augment = augment_of(plan, patch);
   result.training.model = model_of(plan);
   result.training.loss =
       concat(R"({"type": "dice_cross_entropy", "include_background": false, "smoothing": 1e-5)",

@@ -16,6 +16,7 @@ struct NnunetPlan {
   std::string intensity;            ///< of data.intensity
   /// By channel, for data.intensities, those that are normalised otherwise.
   std::map<std::size_t, std::string> intensities;
+  std::string augment;               ///< of data.augment, what nnU-Net's trainer does of it
   TrainingText training;             ///< with what nnU-Net's trainer does, for the same steps
   std::vector<std::string> notices;  ///< what is otherwise here
 };

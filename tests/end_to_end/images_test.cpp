@@ -226,6 +226,8 @@ TEST_F(Images, ChangedSamplesAreTheSameOnEveryMesh) {
                       {"scale", {0.8, 1.25}},
                       {"elastic", 1},
                       {"elastic_spacing", 3},
+                      {"brightness", {0.75, 1.25}},
+                      {"shift", 0.1},
                       {"gamma", {0.7, 1.5}},
                       {"noise", 0.1},
                       {"blur", 0.8},

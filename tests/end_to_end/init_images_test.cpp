@@ -193,7 +193,8 @@ TEST_F(InitTest, FollowsPlansOfNnunet) {
                R"("strides": [1, [1, 2, 2], 2, [2, 1, 1]])", R"("kernels": [[1, 3, 3], 3, 3, 3])",
                R"("blocks": [1, 2, 1, 1])", R"("decoder_convolutions": [1, 2, 1])",
                R"("norm_groups": "channels")", R"("activation": "leaky_relu")", R"("deep_supervision": true)",
-               R"("nesterov": true)", R"({"type": "poly"})", R"("batch_size": 2)", R"("batch": true})"});
+               R"("nesterov": true)", R"({"type": "poly"})", R"("batch_size": 2)", R"("batch": true})",
+               R"("augment": {"foreground": 0.33, "rotation": [30, 30, 30], "scale": [0.7, 1.4])"});
   EXPECT_EQ(warnings_.find("data.spacing"), std::string::npos) << warnings_;
   const std::string config = "--config " + quoted(folder_ / "first.json");
   expect_ok(

@@ -1,5 +1,8 @@
 #include "fields/augment_options.h"
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "config/config.h"
 
 namespace jigsaw::inline fields {
@@ -10,15 +13,30 @@ bool is_range(const std::vector<double>& ends) {
   return ends.empty() || (ends.size() == 2 && ends[0] <= ends[1]);
 }
 
+const std::vector<std::string>& changes() {
+  static const std::vector<std::string> all = {"rotation", "scale", "elastic", "brightness",
+                                               "shift",    "gamma", "noise",   "blur"};
+  return all;
+}
+
 }  // namespace
 
 void declare(Keys<AugmentOptions>& keys) {
   using O = AugmentOptions;
+  const Condition any = here("rotation").is_given() || here("scale").is_given() || here("elastic").above(0) ||
+                        here("brightness").is_given() || here("shift").above(0) || here("gamma").is_given() ||
+                        here("noise").above(0) || here("blur").above(0);
   keys.add("probability", &O::probability)
       .range(0, 1)
-      .idle_unless(here("rotation").is_given() || here("scale").is_given() || here("elastic").above(0) ||
-                   here("gamma").is_given() || here("noise").above(0) || here("blur").above(0))
-      .doc("With which each of rotation, scale, elastic, gamma, noise and blur is applied to a sample.");
+      .idle_unless(any)
+      .doc(
+          "With which each of rotation, scale, elastic, brightness, shift, gamma, noise and blur is applied "
+          "to "
+          "a sample.");
+  keys.add("probabilities", &O::probabilities)
+      .range(0, 1)
+      .idle_unless(any)
+      .doc("Those of single ones, where they are others: {\"rotation\": 0.2, \"noise\": 0.1}.");
   keys.add("foreground", &O::foreground)
       .range(0, 1)
       .doc(
@@ -45,6 +63,17 @@ void declare(Keys<AugmentOptions>& keys) {
       .at_least(2)
       .idle_unless(here("elastic").above(0))
       .doc("Points from one random displacement to the next along each dim.");
+  keys.add("brightness", &O::brightness)
+      .above(0)
+      .doc(
+          "Least and largest factor of the normalised inputs, drawn evenly, one for all inputs of a sample; "
+          "[]: none. Task map only.")
+      .must("be [] or [least, largest]", is_range);
+  keys.add("shift", &O::shift)
+      .at_least(0)
+      .doc(
+          "Largest number that is added to the inputs or taken from them, in standard deviations of the "
+          "variable, drawn evenly, one for all inputs of a sample; 0: none. Task map only.");
   keys.add("gamma", &O::gamma)
       .above(0)
       .doc(
@@ -61,6 +90,13 @@ void declare(Keys<AugmentOptions>& keys) {
       .doc(
           "Largest standard deviation in points of a Gaussian by which inputs are blurred, drawn evenly from "
           "0 on; 0: none. Task map only.");
+  keys.check([](const O& o, const Place& at) {
+    for (const auto& [name, probability] : o.probabilities) {
+      if (std::ranges::find(changes(), name) == changes().end())
+        at.error("probabilities", concat("names ", quote(name), ", which is no change",
+                                         did_you_mean(name, changes()), "; known: ", join(changes(), ", ")));
+    }
+  });
 }
 
 }  // namespace jigsaw::inline fields

@@ -23,9 +23,8 @@ void check_augment(const DataOptions& o, const Place& at) {
   if (augment.foreground > 0 && o.classes == 0)
     at.error("augment.foreground", "needs labels, with data.classes");
   if (augment.foreground > 0 && o.crop.empty()) at.error("augment.foreground", "needs data.crop");
-  const bool changes_inputs = !augment.gamma.empty() || augment.noise > 0 || augment.blur > 0;
-  if (changes_inputs && o.task != Task::kMap)
-    at.error("augment", "has gamma, noise or blur, which are for the task map");
+  if (augment.changes_inputs() && o.task != Task::kMap)
+    at.error("augment", "has brightness, shift, gamma, noise or blur, which are for the task map");
 }
 
 void require_one_per_axis(const DataOptions& o, std::size_t size, const char* key, const Place& at) {

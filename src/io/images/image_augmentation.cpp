@@ -24,11 +24,15 @@ enum Draw : std::uint64_t {
   kGamma,
   kNoise,
   kBlur,
+  kBrightness,
+  kShift,
   kAngle = 16,  ///< and the next two: about each axis
   kScale = 20,
   kGammaSize,
   kNoiseSize,
-  kBlurSize
+  kBlurSize,
+  kBrightnessSize,
+  kShiftSize
 };
 
 /// So many points of a class are kept of what is read at a time.
@@ -122,7 +126,9 @@ void ImageData::move_to_foreground(const Region& region, const RandomPosition& p
 
 void ImageData::augment(const RandomPosition& position, ImageSample& sample) const {
   const AugmentOptions& options = options_.augment;
-  const auto is_drawn = [&](Draw kind) { return draws_.uniform(position, kind) < options.probability; };
+  const auto is_drawn = [&](Draw kind, const char* name) {
+    return draws_.uniform(position, kind) < options.probability_of(name);
+  };
   const auto between = [&](std::uint64_t number, double least, double most) {
     return least + (most - least) * draws_.uniform(position, number);
   };
@@ -131,26 +137,30 @@ void ImageData::augment(const RandomPosition& position, ImageSample& sample) con
   drawn.mirrored = sample.mirrored;
   drawn.position = position;
   bool warps = false;
-  if (!options.rotation.empty() && is_drawn(kRotates)) {
+  if (!options.rotation.empty() && is_drawn(kRotates, "rotation")) {
     for (std::size_t a = 0; a < (dims == 3 ? 3U : 1U); ++a) {
       const double most = options.rotation[options.rotation.size() == 1 ? 0 : a] * std::numbers::pi / 180;
       drawn.angles[a] = between(kAngle + a, -most, most);
     }
     warps = true;
   }
-  if (!options.scale.empty() && is_drawn(kScales)) {
+  if (!options.scale.empty() && is_drawn(kScales, "scale")) {
     drawn.scale = between(kScale, options.scale[0], options.scale[1]);
     warps = true;
   }
-  if (options.elastic > 0 && is_drawn(kDeforms)) {
+  if (options.elastic > 0 && is_drawn(kDeforms, "elastic")) {
     drawn.elastic = options.elastic;
     drawn.elastic_spacing = options.elastic_spacing;
     warps = true;
   }
-  if (!options.gamma.empty() && is_drawn(kGamma))
+  if (!options.brightness.empty() && is_drawn(kBrightness, "brightness"))
+    sample.brightness = between(kBrightnessSize, options.brightness[0], options.brightness[1]);
+  if (options.shift > 0 && is_drawn(kShift, "shift"))
+    sample.shift = between(kShiftSize, -options.shift, options.shift);
+  if (!options.gamma.empty() && is_drawn(kGamma, "gamma"))
     sample.gamma = std::exp(between(kGammaSize, std::log(options.gamma[0]), std::log(options.gamma[1])));
-  if (options.noise > 0 && is_drawn(kNoise)) sample.noise = between(kNoiseSize, 0, options.noise);
-  if (options.blur > 0 && is_drawn(kBlur)) sample.blur = between(kBlurSize, 0, options.blur);
+  if (options.noise > 0 && is_drawn(kNoise, "noise")) sample.noise = between(kNoiseSize, 0, options.noise);
+  if (options.blur > 0 && is_drawn(kBlur, "blur")) sample.blur = between(kBlurSize, 0, options.blur);
   if (!warps && sample.blur == 0) return;
   // Of the points of the crop: those of the file, where all are not brought to one spacing.
   std::vector<double> spacing = options_.spacing;

@@ -42,6 +42,7 @@ struct ImageSample {
   // What data.augment changes of training samples.
   std::shared_ptr<const Warp> warp;  ///< where points lie, mirrored ones too; null: those of the box
   Box part;                          ///< of the image: what lies beyond is not seen, and does not count
+  double brightness = 1, shift = 0;  ///< of normalised inputs x: brightness · x + shift, before gamma
   double gamma = 1;                  ///< exponent of gamma_of()
   double noise = 0;                  ///< deviation of the noise of inputs, in deviations of the variable
   double blur = 0;                   ///< deviation of the Gaussian that blurs inputs, in points

@@ -248,12 +248,13 @@ void ImageReader::fill_inputs(const SampleRequest& request, std::int64_t number,
     const Field& field = data_.channels().inputs[static_cast<std::size_t>(c)].field;
     const InputScale scale = data_.scale_of(values.sample().image, static_cast<std::size_t>(c));
     const std::vector<double> x = values.input(field, space), added = values.added_noise(c, space);
-    const double gamma = values.sample().gamma, grain = values.sample().noise;
+    const double brightness = values.sample().brightness, shift = values.sample().shift,
+                 gamma = values.sample().gamma, grain = values.sample().noise;
     const std::span<const double> noise = noisy ? values.noise(field, space) : std::span<const double>();
     const double sigma = data_.options().noise_sigma.value_or(0.0);
     write_channel(batch.input, request.input, number, c, [&](std::size_t i) {
       if (std::isnan(x[i]) || (!beyond.empty() && beyond[i])) return 0.0;
-      const double normalised = scale.of(x[i] + (noisy ? sigma * noise[i] : 0.0));
+      const double normalised = brightness * scale.of(x[i] + (noisy ? sigma * noise[i] : 0.0)) + shift;
       return (gamma == 1 ? normalised : gamma_of(normalised, gamma)) + (grain > 0 ? grain * added[i] : 0.0);
     });
   }

@@ -462,11 +462,48 @@ TEST(ImageIntensity, ReadsNoImageWhereThatIsSpared) {
   });
 }
 
+/// MONAI's RandScaleIntensity and RandShiftIntensity: one factor and one summand for a whole sample.
+TEST(AugmentedImages, AreBrighterAndShifted) {
+  DataOptions options = labelled_volume();
+  options.augment = {};
+  const Context context = Context::make_host(Backend::kReference, 1);
+  const auto inputs = [&](Communicator& world, std::uint64_t step) {
+    ImageData data(options, fixture("images/"), 1, {}, world);
+    SampleRequest request = request_of(Box::whole({1, 5, 4, 6, 1}));
+    request.samples = {0};
+    request.position = {step, 0, 0};
+    const Batch batch = data.open_reader()->read(request, context);
+    const HostView<double> found(batch.input);
+    return std::vector<double>(found.begin(), found.end());
+  };
+  for (const int ranks : {1, 3}) {
+    run_ranks(ranks, [&](Communicator& world) {
+      options.augment = {};
+      const std::vector<double> plain = inputs(world, 3);
+      options.augment.brightness = {1.5, 1.5};
+      options.augment.shift = 0.5;
+      const std::vector<double> changed = inputs(world, 3), other = inputs(world, 4);
+      const auto at = static_cast<std::size_t>(std::ranges::find_if(plain, [](double x) { return x != 0; }) -
+                                               plain.begin());
+      const double shift = changed[at] - 1.5 * plain[at];
+      EXPECT_TRUE(shift != 0 && std::abs(shift) <= 0.5) << shift;
+      for (std::size_t i = 0; i < plain.size(); ++i) {
+        const bool known = plain[i] != 0;
+        ASSERT_NEAR(changed[i], known ? 1.5 * plain[i] + shift : 0, 1e-12);
+      }
+      EXPECT_NE(changed, other);
+    });
+  }
+}
+
 TEST(AugmentedImages, DrawEachChangeWithItsProbability) {
   DataOptions options = labelled_volume();
   options.augment.probability = 0.25;
+  options.augment.probabilities = {{"gamma", 0.75}, {"shift", 0}};
+  options.augment.brightness = {1.25, 2};
+  options.augment.shift = 1;
   with_data(options, [&](ImageData& data) {
-    double gammas = 0, noises = 0, blurs = 0, changed = 0;
+    double brightnesses = 0, gammas = 0, noises = 0, blurs = 0, changed = 0;
     constexpr int kSamples = 2000;
     for (std::uint64_t step = 0; step < kSamples; ++step) {
       const ImageSample sample = data.sample(Split::kTrain, 0, {step, 0, 0});
@@ -474,10 +511,14 @@ TEST(AugmentedImages, DrawEachChangeWithItsProbability) {
       noises += sample.noise > 0 ? 1.0 / kSamples : 0;
       blurs += sample.blur > 0 ? 1.0 / kSamples : 0;
       changed += sample.warp ? 1.0 / kSamples : 0;
+      brightnesses += sample.brightness != 1 ? 1.0 / kSamples : 0;
+      EXPECT_TRUE(sample.brightness == 1 || (sample.brightness >= 1.25 && sample.brightness <= 2));
+      EXPECT_EQ(sample.shift, 0);
       EXPECT_LE(sample.noise, 0.2);
       EXPECT_TRUE(sample.gamma >= 0.7 && sample.gamma <= 1.5);
     }
-    for (const double share : {gammas, noises, blurs}) EXPECT_NEAR(share, 0.25, 0.05);
+    for (const double share : {brightnesses, noises, blurs}) EXPECT_NEAR(share, 0.25, 0.05);
+    EXPECT_NEAR(gammas, 0.75, 0.05);
     EXPECT_NEAR(changed, 1 - std::pow(0.75, 4), 0.05);  // one of rotation, scale, elastic and blur
   });
 }
