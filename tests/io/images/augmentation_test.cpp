@@ -349,14 +349,15 @@ TEST(ImageIntensity, IsThatOfEachImage) {
 
 /// data.intensities before and in place of data.intensity: clipped values, their statistics and given ones.
 TEST(ImageIntensity, IsClippedAndGiven) {
-  DataOptions options = labelled_volume();
-  options.augment = {};
-  options.train = {SliceRanges{}};
-  options.crop = {11, 9, 10};
-  options.flips.clear();
-  const std::string name = options.variables[0].name;
+  DataOptions shared = labelled_volume();
+  shared.augment = {};
+  shared.train = {SliceRanges{}};
+  shared.crop = {11, 9, 10};
+  shared.flips.clear();
+  const std::string name = shared.variables[0].name;
   const Context context = Context::make_host(Backend::kReference, 1);
-  const auto inputs = [&](Communicator& world, std::vector<double>& values, Statistics& statistics) {
+  const auto inputs = [&](Communicator& world, const DataOptions& options, std::vector<double>& values,
+                          Statistics& statistics) {
     ImageData data(options, fixture("images/"), 1, {}, world);
     statistics = data.statistics();
     values.resize(990);
@@ -368,9 +369,10 @@ TEST(ImageIntensity, IsClippedAndGiven) {
     return std::vector<double>(found.begin(), found.end());
   };
   run_ranks(2, [&](Communicator& world) {
+    DataOptions options = shared;  // of this rank, which is a thread
     std::vector<double> values, known;
     Statistics statistics;
-    inputs(world, values, statistics);
+    inputs(world, options, values, statistics);
     for (const double value : values)
       if (!std::isnan(value)) known.push_back(value);
     std::sort(known.begin(), known.end());
@@ -384,11 +386,10 @@ TEST(ImageIntensity, IsClippedAndGiven) {
     // own.
     for (const ImageIntensity intensity :
          {ImageIntensity::kDataSet, ImageIntensity::kZScore, ImageIntensity::kPercentiles}) {
-      DataOptions given = options;
       options.intensity = intensity;
       options.percentiles = {0, 100};
       options.intensities = {{name, {{low, high}}}};
-      const std::vector<double> found = inputs(world, values, statistics);
+      const std::vector<double> found = inputs(world, options, values, statistics);
       const bool ends = intensity == ImageIntensity::kPercentiles;
       const double shift = ends ? (low + high) / 2 : mean,
                    scale = ends ? 2 / (high - low) : 1 / std::sqrt(squares);
@@ -398,16 +399,14 @@ TEST(ImageIntensity, IsClippedAndGiven) {
       }
       EXPECT_NEAR(statistics.fields.at(name).mean, mean, 1e-12);
       options.intensities = {{name, {{low, std::numeric_limits<double>::infinity()}, 0.5, 4.0}}};
-      const std::vector<double> others = inputs(world, values, statistics);
+      const std::vector<double> others = inputs(world, options, values, statistics);
       for (std::size_t i = 0; i < values.size(); ++i)
         ASSERT_NEAR(others[i], std::isnan(values[i]) ? 0 : (std::max(values[i], low) - 0.5) / 4, 1e-12) << i;
       EXPECT_EQ(statistics.fields.at(name).mean, 0.5);
       EXPECT_EQ(statistics.fields.at(name).deviation, 4);
-      options = given;
     }
     options.intensities = {{"other", {{low, high}}}};
-    EXPECT_ANY_THROW(inputs(world, values, statistics));
-    options.intensities.clear();
+    EXPECT_ANY_THROW(inputs(world, options, values, statistics));
   });
 }
 
@@ -464,11 +463,13 @@ TEST(ImageIntensity, ReadsNoImageWhereThatIsSpared) {
 
 /// MONAI's RandScaleIntensity and RandShiftIntensity: one factor and one summand for a whole sample.
 TEST(AugmentedImages, AreBrighterAndShifted) {
-  DataOptions options = labelled_volume();
-  options.augment = {};
+  DataOptions plain_options = labelled_volume();
+  plain_options.augment = {};
+  DataOptions options = plain_options;
+  options.augment.brightness = {1.5, 1.5};
+  options.augment.shift = 0.5;
   const Context context = Context::make_host(Backend::kReference, 1);
-  const auto inputs = [&](Communicator& world, std::uint64_t step) {
-    ImageData data(options, fixture("images/"), 1, {}, world);
+  const auto inputs = [&](ImageData& data, std::uint64_t step) {
     SampleRequest request = request_of(Box::whole({1, 5, 4, 6, 1}));
     request.samples = {0};
     request.position = {step, 0, 0};
@@ -478,20 +479,16 @@ TEST(AugmentedImages, AreBrighterAndShifted) {
   };
   for (const int ranks : {1, 3}) {
     run_ranks(ranks, [&](Communicator& world) {
-      options.augment = {};
-      const std::vector<double> plain = inputs(world, 3);
-      options.augment.brightness = {1.5, 1.5};
-      options.augment.shift = 0.5;
-      const std::vector<double> changed = inputs(world, 3), other = inputs(world, 4);
-      const auto at = static_cast<std::size_t>(std::ranges::find_if(plain, [](double x) { return x != 0; }) -
-                                               plain.begin());
-      const double shift = changed[at] - 1.5 * plain[at];
+      ImageData unchanged(plain_options, fixture("images/"), 1, {}, world),
+          data(options, fixture("images/"), 1, {}, world);
+      const std::vector<double> plain = inputs(unchanged, 3), changed = inputs(data, 3);
+      const double shift = data.sample(Split::kTrain, 0, {3, 0, 0}).shift;
       EXPECT_TRUE(shift != 0 && std::abs(shift) <= 0.5) << shift;
       for (std::size_t i = 0; i < plain.size(); ++i) {
         const bool known = plain[i] != 0;
         ASSERT_NEAR(changed[i], known ? 1.5 * plain[i] + shift : 0, 1e-12);
       }
-      EXPECT_NE(changed, other);
+      EXPECT_NE(shift, data.sample(Split::kTrain, 0, {4, 0, 0}).shift);
     });
   }
 }
