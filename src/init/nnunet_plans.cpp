@@ -236,8 +236,8 @@ void add_normalization(const Planned& plan, NnunetPlan& result) {
 /// As nnUNetTrainer's get_training_transforms and configure_rotation_dummyDA_mirroring_and_inital_patch_size
 /// have it (nnU-Net 2.5), as far as it is in data.augment.
 std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& patch) {
-  constexpr double kFlat = 3,
-                   kFlatPlane = 1.5;  // longest edge of a patch over its first, or its shortest, one
+  // The longest edge of a patch over its first one, and in the plane over its shorter one.
+  constexpr double kFlat = 3, kFlatPlane = 1.5;
   const std::int64_t longest = std::ranges::max(patch);
   const auto many = [&](std::int64_t edge, double times) {
     return static_cast<double>(longest) > times * static_cast<double>(edge);
