@@ -21,6 +21,7 @@
 #include "files/netcdf_output.h"
 #include "images/sequence_data.h"
 #include "kernels/pointwise.h"
+#include "task/ensemble.h"
 #include "task/physical_states.h"
 #include "task/score_sums.h"
 #include "train/validation.h"
@@ -61,7 +62,8 @@ class SequenceScores {
     const Box box = rank.box(layout);
     const Array weights = point_weights(rank, box, cells_);
     const ScoredStates scored{physical_.predicted(rank, layout, prediction.piece, batch.origin),
-                              batch.state(lead), batch.origin, base(rank, box)};
+                              where_both(rank.context, batch.state(lead), batch.origin), batch.origin,
+                              base(rank, box)};
     const ScoreSums sums = sum_scores(rank, layout, scored, weights.reshaped({1, weights.count()}));
     std::vector<double> here(per_lead(), 0.0);
     for (std::int64_t b = 0; b < sums.group.samples; ++b)

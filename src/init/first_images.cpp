@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <regex>
 #include <set>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/text.h"
 #include "files/coordinate_units.h"
 #include "files/glob.h"
+#include "files/nifti_file.h"
 #include "files/probe.h"
 #include "files/variable_file.h"
 #include "init/first_headers.h"
@@ -237,6 +239,7 @@ struct Labels {
   std::int64_t classes = 0;  ///< from 0 on; 0 when they are other numbers
   bool unlabelled = false;   ///< 255 is among them, far above the others: points without a label
   std::int64_t absent = 0;   ///< of these that no point has
+  std::string other = "";    ///< a file that holds other numbers
 };
 
 constexpr std::size_t kMostClasses = 256, kUnlabelled = 255;
@@ -251,7 +254,8 @@ Labels labels_of(const ImageSet& labels) {
     file->read<double>(label, Box::whole(label.shape), values);
     for (const double value : values) {
       if (std::isnan(value)) continue;
-      if (value != std::floor(value) || value < 0 || value >= static_cast<double>(kMostClasses)) return {};
+      if (value != std::floor(value) || value < 0 || value >= static_cast<double>(kMostClasses))
+        return {.other = path};
       seen[static_cast<std::size_t>(value)] = true;
     }
   }
@@ -291,6 +295,23 @@ Extents extents_of(const ImageSet& images, const std::vector<std::string>& dims)
 struct ChannelFiles {
   std::vector<std::string> numbers;             ///< of the channels, as names have them: "0000", "0001"
   std::vector<std::vector<std::string>> paths;  ///< of each
+
+  /// By a pattern whose * stands for the name of the case, where it names just the files of a channel; else
+  /// these.
+  std::vector<std::string> named(std::size_t channel) const {
+    const std::vector<std::string>& files = paths[channel];
+    const std::string ending = concat("_", numbers[channel], ".");
+    const std::size_t at = files.front().rfind(ending);
+    if (numbers[channel].empty() || at == std::string::npos) return files;
+    const std::size_t folder = files.front().rfind('/', at);
+    const std::string pattern = concat(files.front().substr(0, folder == std::string::npos ? 0 : folder + 1),
+                                       "*", files.front().substr(at));
+    const auto plain = [](const std::string& path) {
+      return std::filesystem::absolute(path).lexically_normal();
+    };
+    const bool same = std::ranges::equal(expand_patterns({pattern}, "."), files, {}, plain, plain);
+    return same ? std::vector{pattern} : files;
+  }
 };
 
 /// Those that are called as nnU-Net has it, "CASE_0000.nii.gz", "CASE_0001.nii.gz", by channels; others, or
@@ -331,10 +352,21 @@ std::string variables_text(const FirstOptions& options, const ChannelFiles& file
     std::string variable =
         concat("{\"name\": ", quoted(concat("channel_", c)), ", \"data_set\": ", quoted(data_set));
     if (c > 0)
-      variable += concat(", \"files\": ", quoted_list(names_of(options, files.paths[c], files.paths[c])));
+      variable += concat(", \"files\": ", quoted_list(names_of(options, files.named(c), files.paths[c])));
     variables.push_back(variable + "}");
   }
   return concat("[", join(variables, ", "), "]");
+}
+
+/// Which of the file's axes depth, height and width are; nothing of other formats.
+std::optional<std::vector<std::size_t>> nifti_axes(const std::string& path) {
+  const auto file = open_images(path);
+  const auto* const nifti = dynamic_cast<const NiftiFile*>(file.get());
+  if (nifti == nullptr) return std::nullopt;
+  std::vector<std::size_t> axes;
+  for (const NiftiAxis& world : std::views::reverse(nifti->header().world))
+    axes.push_back(static_cast<std::size_t>(world.axis));
+  return axes;
 }
 
 /// How the plan normalises the channels.
@@ -402,7 +434,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   const Labels labels = options.segment ? labels_of(*targets) : Labels();
   const std::int64_t classes = labels.classes;
   if (options.segment && classes < 2) {
-    throw DataError(concat(targets->name, " in ", targets->paths.front(),
+    throw DataError(concat(targets->name, " in ", classes == 1 ? targets->paths.front() : labels.other,
                            classes == 1 ? " is 0 everywhere, so that there is nothing to learn"
                                         : " holds other numbers than labels 0, 1, 2, …, 255; --task map "
                                           "is for such targets"));
@@ -435,8 +467,19 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
 
   std::optional<NnunetPlan> plan;
   if (!options.plans.empty()) {
-    plan =
-        read_nnunet_plan(options.plans, options.plans_configuration, static_cast<std::size_t>(crop.rank()));
+    PlannedImages planned;
+    planned.dims = static_cast<std::size_t>(crop.rank());
+    planned.channels =
+        channel_files.numbers.size() > 1 ? channel_files.numbers.size() : static_cast<std::size_t>(channels);
+    if (const auto axes = nifti_axes(paths.front())) planned.file_axes = *axes;
+    const auto other = std::ranges::find_if(paths, [&](const std::string& path) {
+      return nifti_axes(path).value_or(planned.file_axes) != planned.file_axes;
+    });
+    if (other != paths.end())
+      notices.push_back(
+          concat("the axes of ", *other, " lie otherwise than those of ", paths.front(),
+                 ", by which patch, spacing, strides and kernels of the plans are turned here"));
+    plan = read_nnunet_plan(options.plans, options.plans_configuration, planned);
     notices.insert(notices.end(), plan->notices.begin(), plan->notices.end());
     crop = Shape(plan->patch);
   }
@@ -444,7 +487,8 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   Section data;
   data.add("task", quoted(task == Task::kDenoise ? "denoise" : "map"));
   const bool one_file_each = channel_files.numbers.size() < 2;
-  data.add("files", quoted_list(names_of(options, one_file_each ? options.files : paths, paths)));
+  data.add("files",
+           quoted_list(names_of(options, one_file_each ? options.files : channel_files.named(0), paths)));
   data.add("dims", quoted_list(dims),
            concat(images.name, " is ", images.shape, "; which dim is what is assumed from their number"));
   if (one_file_each) {

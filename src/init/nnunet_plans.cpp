@@ -12,10 +12,17 @@ namespace jigsaw::inline init {
 
 namespace {
 
+template <typename T>
+std::string list_text(const std::vector<T>& values) {
+  std::vector<std::string> texts;
+  for (const T& value : values) texts.push_back(Json(value).dump());
+  return concat("[", join(texts, ", "), "]");
+}
+
 /// One of the plans' configurations, with what it takes over from others, and where it stands.
 class Planned {
  public:
-  Planned(std::string path, const std::string& name)
+  Planned(const std::string& path, const std::string& name, const PlannedImages& images)
       : plans_(load_config(path, "--plans")), where_(concat("--plans ", path)) {
     const Json& all = at(plans_, "configurations");
     constexpr int kMostParents = 8;
@@ -28,10 +35,20 @@ class Planned {
       one.update(own_);
       own_ = std::move(one);
     }
+    if (own_.contains("previous_stage"))
+      error(concat(
+          "plans ", name,
+          " as the second stage of a cascade, whose input is a segmentation of the first; choose another "
+          "with --plans-configuration"));
+    find_axes(images);
   }
 
+  /// Of each axis as nnU-Net turns it the dim of the images.
+  const std::vector<std::size_t>& dims() const { return dims_; }
+
   const Json& operator[](const char* key) const { return at(own_, key); }
-  /// Null where it has no such key.
+  /// Null where there is no such key.
+  Json given_of_plans(const char* key) const { return plans_.value(key, Json()); }
   Json given(const char* key) const { return own_.value(key, Json()); }
   /// Whether it has the key, and that is true.
   bool says(const char* key) const { return own_.contains(key) && own_.at(key) == Json(true); }
@@ -74,29 +91,41 @@ class Planned {
     error(concat("has no configuration ", name, "; --plans-configuration may be ", join(names, ", ")));
   }
 
+  void find_axes(const PlannedImages& images) {
+    const auto axes = as<std::vector<std::size_t>>(plans("transpose_forward"), "transpose_forward");
+    std::vector<std::size_t> sorted = axes;
+    std::ranges::sort(sorted);
+    for (std::size_t i = 0; i < sorted.size(); ++i)
+      if (sorted[i] != i || sorted.size() > images.file_axes.size())
+        error(concat("has ", list_text(axes), " as transpose_forward, which is no order of axes"));
+    // This reader of nnU-Net's turns images as they are turned here, others take them as they lie.
+    const bool turned = given_of_plans("image_reader_writer") == Json("NibabelIOWithReorient");
+    for (const std::size_t axis : axes) {
+      const std::size_t in_file = axes.size() - 1 - axis;
+      const auto dim = std::ranges::find(images.file_axes, in_file) - images.file_axes.begin();
+      dims_.push_back(turned || axes.size() < images.file_axes.size() ? axis : static_cast<std::size_t>(dim));
+    }
+  }
+
   Json plans_, own_ = Json::object();
   std::string where_;
+  std::vector<std::size_t> dims_;
 };
 
-/// Entries of the axes as nnU-Net turns them, along the dims of the files.
+/// Entries of the axes as nnU-Net turns them, along the dims of the images. Of slices, which nnU-Net cuts
+/// across the first axis, there are entries of the others.
 template <typename T>
-std::vector<T> along_files(const Planned& plan, const std::vector<T>& turned) {
-  const auto axes = plan.as<std::vector<std::size_t>>(plan.plans("transpose_forward"), "transpose_forward");
-  const std::size_t left = axes.size() - std::min(axes.size(), turned.size());  // of slices: the axis across
+std::vector<T> along_images(const Planned& plan, const std::vector<T>& turned) {
+  const std::vector<std::size_t>& dims = plan.dims();
+  const std::size_t left = dims.size() - std::min(dims.size(), turned.size());
   std::vector<T> result = turned;
   for (std::size_t i = 0; i < turned.size(); ++i) {
-    const std::size_t axis = axes.size() < turned.size() ? turned.size() : axes[left + i] - left;
-    if (axis >= turned.size()) plan.error("turns axes (transpose_forward) as images here cannot be turned");
-    result[axis] = turned[i];
+    const std::size_t dim = dims.size() < turned.size() ? i + left : dims[left + i];
+    if (dim < left || dim - left >= turned.size())
+      plan.error("plans slices across another axis of the files than depth, as images here are not cut");
+    result[dim - left] = turned[i];
   }
   return result;
-}
-
-template <typename T>
-std::string list_text(const std::vector<T>& values) {
-  std::vector<std::string> texts;
-  for (const T& value : values) texts.push_back(Json(value).dump());
-  return concat("[", join(texts, ", "), "]");
 }
 
 /// For each level a number for all axes, or a list.
@@ -104,7 +133,7 @@ std::string levels_text(const Planned& plan, const char* key, std::size_t levels
   std::vector<std::string> texts;
   for (const Json& level : plan.of_levels<Json>(key, levels)) {
     const std::vector<std::int64_t> axes =
-        level.is_array() ? along_files(plan, plan.as<std::vector<std::int64_t>>(level, key))
+        level.is_array() ? along_images(plan, plan.as<std::vector<std::int64_t>>(level, key))
                          : std::vector<std::int64_t>{plan.as<std::int64_t>(level, key)};
     if (axes.empty()) plan.error(concat("has a level without numbers in ", key));
     const bool alike = std::ranges::count(axes, axes.front()) == std::ssize(axes);
@@ -185,16 +214,25 @@ std::string ct_normalization(const Planned& plan, std::size_t channel) {
   const auto of = [&](const char* key) {
     if (!properties.is_object() || !properties.contains(key))
       plan.error(concat("has no ", key, " of channel ", number, " in ", kKey));
-    return Json(plan.as<double>(properties.at(key), key)).dump();
+    return plan.as<double>(properties.at(key), key);
   };
-  return concat(R"({"clip": [)", of("percentile_00_5"), ", ", of("percentile_99_5"), R"(], "mean": )",
-                of("mean"), R"(, "deviation": )", of("std"), "}");
+  constexpr double kLeast = 1e-8;  // as nnU-Net's
+  const double low = of("percentile_00_5"), high = of("percentile_99_5");
+  if (!(low < high))
+    plan.error(concat("has a percentile_00_5 of channel ", number, ", ", low,
+                      ", that is not below percentile_99_5, ", high));
+  const auto text = [](double value) { return Json(value).dump(); };
+  return concat(R"({"clip": [)", text(low), ", ", text(high), R"(], "mean": )", text(of("mean")),
+                R"(, "deviation": )", text(std::max(of("std"), kLeast)), "}");
 }
 
 /// How the channels are normalised: as most of them in data.intensity, the others by data.intensities.
-void add_normalization(const Planned& plan, NnunetPlan& result) {
+void add_normalization(const Planned& plan, std::size_t channels, NnunetPlan& result) {
   const auto schemes =
       plan.as<std::vector<std::string>>(plan["normalization_schemes"], "normalization_schemes");
+  if (schemes.size() != channels)
+    plan.error(
+        concat("is for images of ", counted(std::ssize(schemes), "channel"), ", and these have ", channels));
   // nnU-Net's mask is what is not 0 in any channel, with holes filled; here it is of each channel.
   const Json masks = plan.given("use_mask_for_norm");
   const auto is_masked = [&](std::size_t channel) {
@@ -248,7 +286,7 @@ std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& pat
                                         : std::vector<std::int64_t>{30, 30, 30};
   return concat(
       R"({"foreground": 0.33, "rotation": )",
-      list_text(patch.size() == 3 ? along_files(plan, angles) : angles),
+      list_text(patch.size() == 3 ? along_images(plan, angles) : angles),
       R"(, "scale": [0.7, 1.4], "brightness": [0.75, 1.25], "gamma": [0.7, 1.5], "noise": 0.3, "blur": 1, )",
       R"("probabilities": {"rotation": 0.2, "scale": 0.2, "brightness": 0.15, "gamma": 0.3, "noise": 0.1, )",
       R"("blur": 0.2}})");
@@ -256,18 +294,18 @@ std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& pat
 
 }  // namespace
 
-NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, std::size_t dims) {
-  const Planned plan(path, name);
+NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, const PlannedImages& images) {
+  const Planned plan(path, name, images);
   NnunetPlan result;
   result.name = name;
   const auto patch = plan.as<std::vector<std::int64_t>>(plan["patch_size"], "patch_size");
   const auto spacing = plan.as<std::vector<double>>(plan["spacing"], "spacing");
-  if (patch.size() != dims || spacing.size() != dims) {
-    plan.error(concat("plans ", name, " for ", patch.size(), " dims, and the images have ", dims,
+  if (patch.size() != images.dims || spacing.size() != images.dims) {
+    plan.error(concat("plans ", name, " for ", patch.size(), " dims, and the images have ", images.dims,
                       "; choose another with --plans-configuration"));
   }
-  result.patch = along_files(plan, patch);
-  result.spacing = along_files(plan, spacing);
+  result.patch = along_images(plan, patch);
+  result.spacing = along_images(plan, spacing);
   result.augment = augment_of(plan, patch);
   result.training.model = model_of(plan);
   result.training.loss =
@@ -281,7 +319,7 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, st
   result.training.validate_every = result.training.save_every = 2500;
   result.training.train = concat(R"({"steps": 250000, "batch_size": )",
                                  plan.as<std::int64_t>(plan["batch_size"], "batch_size"), "}");
-  add_normalization(plan, result);
+  add_normalization(plan, images.channels, result);
   return result;
 }
 

@@ -21,10 +21,19 @@ struct NnunetPlan {
   std::vector<std::string> notices;  ///< what is otherwise here
 };
 
+/// The images that a plan is for.
+struct PlannedImages {
+  std::size_t dims = 3;      ///< spatial ones
+  std::size_t channels = 1;  ///< of the inputs
+  /// Which of the file's axes depth, height and width are, of which nnU-Net reads the last one first; 0 is
+  /// the one along which points are adjacent.
+  std::vector<std::size_t> file_axes = {2, 1, 0};
+};
+
 /// Reads nnUNetPlans.json (nnU-Net from 2.3 on, whose plans have `architecture`).
-/// @param name  of nnU-Net's configuration. @param dims  spatial ones of the images.
+/// @param name  of nnU-Net's configuration.
 /// @throws ConfigError  for a file that cannot be read or is none, a configuration that is not in it or of
-///                      other dims, or a network that cannot be made here.
-NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, std::size_t dims);
+///                      other images, or a network that cannot be made here.
+NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, const PlannedImages& images);
 
 }  // namespace jigsaw::inline init

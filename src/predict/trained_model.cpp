@@ -206,6 +206,10 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
       concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
   for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data()))
     log.warn(warning);
+  const Json& extra = found.stored.manifest.extra;
+  if (const auto trained = order_of(extra.is_object() ? extra.value("data", Json()) : Json())) {
+    for (const std::string& warning : place_warnings(run_->data(), *trained, found.path)) log.warn(warning);
+  }
   if (const auto remark = regrid_remark(found, run_->configuration())) log.warn(*remark);
   if (const auto* fields = dynamic_cast<const Dataset*>(&run_->data())) {
     if (const auto remark = calendar_remark(found, *fields)) log.warn(*remark);

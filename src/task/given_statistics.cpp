@@ -189,10 +189,12 @@ void tell_statistics(const std::optional<GivenStatistics>& given, bool named, co
       ++taken;
   }
   const std::size_t computed = used.fields.size() - taken;
-  log.info(
-      concat("statistics of ", taken, " variables are those of ", given->from,
-             computed > 0 ? concat("; of ", computed, " they are computed over the training period") : "",
-             "; data.normalization \"auto\" computes all anew"));
+  log.info(concat("statistics of ", taken, " variables are those of ", given->from,
+                  computed > 0
+                      ? concat("; of ", computed,
+                               " they are given in the configuration or computed over the training period")
+                      : "",
+                  "; data.normalization \"auto\" computes all anew"));
 }
 
 }  // namespace jigsaw::inline task

@@ -1,6 +1,7 @@
 #include "task/grid_warnings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "base/error.h"
@@ -142,6 +143,29 @@ std::vector<std::string> area_warnings(const Configuration& configuration, const
       "loss.area_weighted is true, but all cells of the data count alike, in loss and scores, for each point "
       "has a latitude and a longitude of its own; data.cell_area names a variable with the areas of cells, "
       "or is \"auto\"; where cells are to count alike, set loss.area_weighted to false"};
+}
+
+std::vector<std::string> place_warnings(const SampleSource& data, const GridOrder& trained,
+                                        const std::string& model) {
+  constexpr double kLeast = 0.02;  // of the extent of the grid, by which its ends have moved
+  const auto* fields = dynamic_cast<const Dataset*>(&data);
+  if (fields == nullptr || !data.grid().geographic || !trained.corners.empty()) return {};
+  std::vector<std::string> warnings;
+  const auto compare = [&](ForcingKind forcing, const char* name, std::size_t axis,
+                           const std::array<double, 2>& ends) {
+    if (std::ranges::count(fields->options().forcings, forcing) == 0) return;
+    const std::vector<double>& here = data.grid().axes[axis].coordinates;
+    const double moved = std::max(std::abs(here.front() - ends[0]), std::abs(here.back() - ends[1]));
+    if (!(moved > kLeast * std::abs(ends[1] - ends[0]))) return;
+    warnings.push_back(concat(
+        "data.forcings has ", name, ", which counts from the middle of the grid in deviations of it: of ",
+        coordinate_text(here.front()), " to ", coordinate_text(here.back()), " degrees here and of ",
+        coordinate_text(ends[0]), " to ", coordinate_text(ends[1]), " where ", model,
+        " was trained, which takes these places for those; sin_cos_", name, " is of the place itself"));
+  };
+  compare(ForcingKind::kLatitude, "latitude", 0, trained.rows);
+  compare(ForcingKind::kLongitude, "longitude", 1, trained.columns);
+  return warnings;
 }
 
 void refuse_harmonics(const Json& model, const Grid& grid) {

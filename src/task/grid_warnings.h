@@ -28,6 +28,12 @@ std::vector<std::string> edge_warnings(const Json& model, const SampleSource& da
 /// own and data.cell_area does not say how they count.
 std::vector<std::string> area_warnings(const Configuration& configuration, const SampleSource& data);
 
+/// That the forcings latitude and longitude, which are counted from the middle of the grid in its deviations,
+/// say other places than those that a model was trained with. @param trained  its rows and columns.
+/// @param model  what it is called.
+std::vector<std::string> place_warnings(const SampleSource& data, const GridOrder& trained,
+                                        const std::string& model);
+
 /// @throws ConfigError  when a model works with spherical harmonics on a grid whose points have latitudes and
 ///                      longitudes of their own: these are functions of rows and columns of a globe.
 void refuse_harmonics(const Json& model, const Grid& grid);

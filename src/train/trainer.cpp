@@ -11,6 +11,7 @@
 #include "comm/agreement.h"
 #include "fields/data_forms.h"
 #include "kernels/remarks.h"
+#include "task/grid_warnings.h"
 #include "task/scores.h"
 #include "train/opening_summary.h"
 #include "train/summary.h"
@@ -121,6 +122,9 @@ void Trainer::resume() {
                     [&](const FoundCheckpoint& init) { state_.initialise(init); });
     tell_statistics(given_, config_.data.normalization.has_value(), run_.data().statistics(),
                     options_.init_from, log_);
+    if (order_)
+      for (const std::string& warning : place_warnings(run_.data(), *order_, options_.init_from))
+        log_.warn(warning);
   } else if (!config_.init.skip.empty()) {
     log_.warn("init.skip has no effect: it counts only with --init-from; leave it out");
   }

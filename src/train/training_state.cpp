@@ -237,15 +237,25 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   return report;
 }
 
-void require_same_keys(const Json& before, const Configuration& now) {
+namespace {
+
+/// Keys that are others than those of the run that is to be resumed, and may not be.
+std::vector<std::string> forbidden_changes(const Json& before, const Configuration& now) {
   const Keys<Configuration> keys = keys_of<Configuration>();
-  for (const std::string& key : changed_keys(with_new_keys(before), keys.write(now))) {
-    if (may_change(keys, key)) continue;
-    throw ConfigError(
-        concat(key,
-               " differs from the run that is to be resumed; set it back, start anew with --resume "
-               "never, or pass --allow-change"));
-  }
+  std::vector<std::string> changed = changed_keys(with_new_keys(before), keys.write(now));
+  std::erase_if(changed, [&](const std::string& key) { return may_change(keys, key); });
+  return changed;
+}
+
+}  // namespace
+
+void require_same_keys(const Json& before, const Configuration& now) {
+  const std::vector<std::string> changed = forbidden_changes(before, now);
+  if (changed.empty()) return;
+  throw ConfigError(
+      concat(changed.front(),
+             " differs from the run that is to be resumed; set it back, start anew with --resume "
+             "never, or pass --allow-change"));
 }
 
 TrainingState::TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log)
@@ -298,7 +308,9 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   } catch (const Error& error) {
     throw CheckpointError(concat("the checkpoint ", found.path, " cannot be resumed from: ", error.what()));
   }
-  if (!allow_change) {
+  if (allow_change) {
+    tell_changes(configuration, data);
+  } else {
     require_same_keys(configuration, run_.configuration());
     check_data(configuration, data);
   }
@@ -306,6 +318,17 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   optimizer_.restore(optimizer_steps);
   steps_done_ = manifest.step;
   log_.info(concat("resumed from ", found.path, " at step ", manifest.step));
+}
+
+void TrainingState::tell_changes(const Json& configuration, const Json& data) {
+  std::vector<std::string> changed = forbidden_changes(configuration, run_.configuration());
+  try {
+    check_data(configuration, data);
+  } catch (const ConfigError&) {
+    changed.emplace_back("the training data");
+  }
+  if (!changed.empty())
+    log_.warn(concat("--allow-change: from here on other than before: ", join(changed, ", ")));
 }
 
 void TrainingState::load(const FoundCheckpoint& found, bool allow_change) {

@@ -66,6 +66,8 @@ class TrainingState {
   Json manifest_extra(std::int64_t total_steps) const;
 
  private:
+  /// Of a run that goes on although keys or data are others.
+  void tell_changes(const Json& configuration, const Json& before);
   void check_data(const Json& configuration, const Json& before) const;
   void load(const FoundCheckpoint& found, bool allow_change);
 

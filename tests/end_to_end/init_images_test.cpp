@@ -117,11 +117,11 @@ void write_volume(const std::string& path, bool labels, double thickness, double
 /// Channels in files of their own, as nnU-Net has them; thick slices are told.
 TEST_F(InitTest, TakesFilesOfChannelsTogether) {
   for (const char* folder : {"imagesTr", "labelsTr"}) fs::create_directory(folder_ / folder);
-  for (const char* name : {"a", "b", "c", "d", "e"}) {
+  for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) {
     const std::string image = folder_ / ("imagesTr/"s + name);
-    write_volume(image + "_0000.nii", false, 2.5, name[0]);
-    write_volume(image + "_0001.nii", false, 2.5, name[0] + 1);
-    write_volume(folder_ / ("labelsTr/"s + name + ".nii"), true, 2.5, name[0]);
+    write_volume(image + "_0000.nii", false, 2.5, name[1]);
+    write_volume(image + "_0001.nii", false, 2.5, name[1] + 1);
+    write_volume(folder_ / ("labelsTr/"s + name + ".nii"), true, 2.5, name[1]);
   }
   const std::string data = "--data " + quoted(folder_ / "imagesTr/*.nii"),
                     segment = "--task segment --targets " + quoted(folder_ / "labelsTr/*.nii") + " ";
@@ -135,8 +135,8 @@ TEST_F(InitTest, TakesFilesOfChannelsTogether) {
   const std::string beside = "../" + fs::path(folder_.path()).filename().string();
   expect_ok(init(segment + "--data " + quoted(beside + "/imagesTr/*.nii")));
   expect_text({R"("files": ["imagesTr/*_0000.nii"])", R"("files": ["imagesTr/*_0001.nii"])"});
-  fs::remove(folder_ / "imagesTr/c_0001.nii");
-  expect_error(init(segment + data), 3, "imagesTr/c*.nii has no file of the channel 0001");
+  fs::remove(folder_ / "imagesTr/a3_0001.nii");
+  expect_error(init(segment + data), 3, "imagesTr/a3*.nii has no file of the channel 0001");
   // Numbers of images are no channels.
   fs::remove_all(folder_ / "imagesTr");
   fs::create_directory(folder_ / "imagesTr");

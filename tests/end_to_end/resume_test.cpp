@@ -166,7 +166,10 @@ TEST_F(ResumeTest, AChangedKeyThatDecidesTheResultIsRefused) {
   expect_one_error(run(1, arguments("changed") + "--set model.embed_dim=48"), 2, "model.embed_dim");
   expect_one_error(run(2, arguments("changed") + "--set model.embed_dim=48 --allow-change"), 4,
                    "holds \"parameters/encoder.weight\" of shape [24, ");
-  EXPECT_EQ(run(1, arguments("changed") + "--set optimizer.weight_decay=0.5 --allow-change").exit_code, 0);
+  const Outcome changed = run(1, arguments("changed") + "--set optimizer.weight_decay=0.5 --allow-change");
+  EXPECT_EQ(changed.exit_code, 0);
+  EXPECT_NE(changed.err.find("from here on other than before: optimizer.weight_decay"), std::string::npos)
+      << changed.err;
 }
 
 TEST_F(ResumeTest, KeysThatMayChangeNeedNoPermission) {

@@ -285,6 +285,55 @@ TEST_F(SequenceRuns, AreLearntAlongALine) {
   EXPECT_EQ(scored.exit_code, 0) << scored.err;
 }
 
+/// What predict writes as missing, for it is so at the start, does not count in scores.
+TEST_F(SequenceRuns, WhatIsMissingAtTheStartIsNotScored) {
+  constexpr std::int64_t kLength = 12;
+  const auto truth = [&](std::int64_t t, std::int64_t x) {
+    return t == 1 && x % 4 == 0 ? NAN : value(0, t, x, 0);
+  };
+  const Shape shape{kSteps, kLength};
+  const OutputImage u{"u", OutputImage::Type::kFloat, {"t", "x"}, shape, {}, {}};
+  const auto file = create_image_output(ImageFormat::kHdf5, folder_ / "gaps.h5", {u}, {});
+  std::vector<float> us;
+  for (std::int64_t t = 0; t < kSteps; ++t)
+    for (std::int64_t x = 0; x < kLength; ++x) us.push_back(truth(t, x));
+  file->write(0, Box::whole(shape), us);
+  file->finish();
+  const Json config = {{"data",
+                        {{"task", "forecast"},
+                         {"files", {folder_ / "gaps.h5"}},
+                         {"dims", {"time", "width"}},
+                         {"variables", {"u"}},
+                         {"predict", "state"},
+                         {"train", {{"time", {2, kSteps - 1}}}},
+                         {"valid", {{"time", {1, 2}}}}}},
+                       {"model", {{"type", "unet"}, {"base_width", 4}, {"levels", 1}, {"norm_groups", 2}}},
+                       {"train", {{"steps", 2}, {"batch_size", 1}, {"precision", "fp64"}}},
+                       {"checkpoint", {{"every", 2}}}};
+  folder_.write("config.json", config.dump());
+  const std::string checkpoint = " --checkpoint " + train("gaps", 1, "\"auto\"");
+  const Outcome predicted = run(1, "predict " + this->config() + checkpoint +
+                                       " --steps 1 --start-step 1 --output " + (folder_ / "out.h5"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  Hdf5File written(folder_ / "out.h5");
+  std::vector<double> forecast(kLength);
+  const FileVariable& found = *written.find("u");
+  written.read<double>(found, Box::whole(found.shape), forecast);
+  double squares = 0, count = 0;
+  for (std::int64_t x = 0; x < kLength; ++x) {
+    const double of = forecast[static_cast<std::size_t>(x)];
+    ASSERT_EQ(std::isnan(of), x % 4 == 0);
+    if (std::isnan(of)) continue;
+    squares += std::pow(of - value(0, 2, x, 0), 2);
+    count += 1;
+  }
+  const Outcome scored =
+      run(2, "evaluate " + this->config() + checkpoint + " --leads 1 --json " + (folder_ / "gaps.json"));
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  const Json scores = Json::parse(std::ifstream(folder_ / "gaps.json"));
+  EXPECT_NEAR(scores.at("variables").at("u").at("rmse")[0].get<double>(), std::sqrt(squares / count), 1e-5);
+}
+
 TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
   const Outcome made =
       run(1, "init --data " + (folder_ / "well.hdf5") + " --output " + (folder_ / "first.json"));

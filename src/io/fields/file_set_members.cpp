@@ -30,9 +30,8 @@ void FileSet::find_members(const Field& field, std::vector<Part>& parts) {
   }
 }
 
-/// By part, in its order; none of what holds them for all. A scalar coordinate counts where it is none of the
-/// members along dimensions, as of a control run beside the others; without such dimensions where it is not
-/// the same in all files.
+/// By part, in its order; none of what holds them for all. A scalar coordinate counts where other files of
+/// the field have members along a dimension, or another such number.
 std::vector<std::vector<double>> FileSet::numbers_of_members(const std::vector<Part>& parts) {
   std::vector<std::vector<double>> numbers(parts.size());
   std::set<double> along, scalars;
@@ -46,7 +45,7 @@ std::vector<std::vector<double>> FileSet::numbers_of_members(const std::vector<P
   std::vector<std::size_t> of_scalars;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const auto scalar = parts[p].axes.member < 0 ? use(parts[p].file).scalar_member() : std::nullopt;
-    if (!scalar || along.contains(scalar->values.front())) continue;
+    if (!scalar) continue;
     numbers[p] = scalar->values;
     scalars.insert(scalar->values.front());
     of_scalars.push_back(p);

@@ -1,8 +1,13 @@
 #include "fields/intensity_options.h"
 
+#include "base/text.h"
 #include "config/config.h"
 
 namespace jigsaw::inline fields {
+
+std::string IntensityOptions::clip_text() const {
+  return clip.bounded() ? concat("clip(x, ", clip.low, ", ", clip.high, ")") : "";
+}
 
 void declare(Keys<IntensityOptions>& keys) {
   using O = IntensityOptions;
@@ -10,7 +15,10 @@ void declare(Keys<IntensityOptions>& keys) {
       .doc(
           "Values beyond the range, as [-1000, 400] of Hounsfield units, count as its ends. Statistics "
           "are of what comes out.");
-  keys.add("mean", &O::mean).doc("What is taken out of the values in place of what data.intensity says.");
+  keys.add("mean", &O::mean)
+      .doc(
+          "What is taken out of the values in place of what data.intensity says; given with deviation, or "
+          "not.");
   keys.add("deviation", &O::deviation)
       .above(0)
       .doc(

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "config/keys.h"
 #include "fields/transform.h"
@@ -15,6 +16,8 @@ struct IntensityOptions {
   std::optional<double> mean = {}, deviation = {};
 
   bool operator==(const IntensityOptions&) const = default;
+  /// "clip(x, -1000, 400)", "" without a clip: by which statistics are known to be of the same values.
+  std::string clip_text() const;
 };
 void declare(Keys<IntensityOptions>& keys);
 

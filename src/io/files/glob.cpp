@@ -79,7 +79,8 @@ constexpr std::string_view kPlain = "[]\\", kPlainInFolder = "*?[]\\";
 
 std::vector<std::string> expand_patterns(const std::vector<std::string>& patterns, const fs::path& folder) {
   std::vector<std::string> files;
-  std::set<std::string> seen;
+  std::set<std::string> seen;                              // what files are, wherever links lead
+  std::vector<std::pair<std::string, std::string>> links;  // and where each leads
   for (const std::string& pattern : patterns) {
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
     Matches found;
@@ -103,8 +104,18 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
         throw DataError(concat("the file ", path, ", which \"", pattern,
                                "\" matches, cannot be reached: ", error.message()));
       }
-      if (seen.insert(canonical.string()).second) files.push_back(path);
+      if (fs::is_symlink(path, error)) {
+        links.emplace_back(path, canonical.string());
+      } else if (seen.insert(canonical.string()).second) {
+        files.push_back(path);
+      }
     }
+  }
+  // Stores of data have one copy of what is alike, to which several links lead, each a file of its own.
+  std::set<std::string> names;
+  for (const auto& [path, target] : links) {
+    if (!seen.contains(target) && names.insert(fs::absolute(path).lexically_normal().string()).second)
+      files.push_back(path);
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -59,8 +59,10 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   if (use.train && options_.augment.foreground > 0) find_foreground(communicator);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
-    return pass.spared ? spared_statistics(pass, normalised(), 0, known)
-                       : compute_statistics(communicator, known, pass.progress);
+    if (!pass.spared) return compute_statistics(communicator, known, pass.progress);
+    Statistics stand_ins = known == nullptr ? Statistics() : *known;
+    take_given(stand_ins);
+    return spared_statistics(pass, normalised(), 0, &stand_ins);
   };
   if (use.statistics) {
     statistics_ = compute(&*use.statistics);
@@ -70,9 +72,9 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   }
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
   together(communicator, [&] {
-    for (const Channel& channel : channels_.inputs)
-      if (auto given = given_statistics(channel)) statistics_.fields[channel.name] = *std::move(given);
-    naming_statistics(use.statistics ? nullptr : file, [&] { check_statistics(use.train || use.valid); });
+    naming_statistics(use.statistics ? nullptr : file,
+                      [&] { check_statistics(use.train || use.valid, pass.spared); });
+    take_given(statistics_);
     for (const Channel& channel : channels_.targets) {
       if (options_.task == Task::kDenoise) {
         statistics_.fields[channel.name].increment_deviation = *options_.noise_sigma;
@@ -275,10 +277,13 @@ Json ImageData::decides_statistics() const {
   return decides;
 }
 
-std::optional<FieldStatistics> ImageData::given_statistics(const Channel& input) const {
-  const IntensityOptions of = options_.intensity_of(input.field);
-  if (!of.mean) return std::nullopt;
-  return FieldStatistics{files_->units(input.field), *of.mean, *of.deviation, 0};
+void ImageData::take_given(Statistics& statistics) const {
+  for (const Channel& input : channels_.inputs) {
+    const IntensityOptions of = options_.intensity_of(input.field);
+    if (of.mean)
+      statistics.fields[input.name] = {files_->units(input.field), *of.mean, *of.deviation, 0,
+                                       of.clip_text()};
+  }
 }
 
 Statistics ImageData::compute_statistics(Communicator& communicator, const Statistics* known,
@@ -294,10 +299,6 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
       statistics.fields[channel.name] = known->fields.at(channel.name);
       continue;
     }
-    if (auto given = given_statistics(channel)) {
-      statistics.fields[channel.name] = *std::move(given);
-      continue;
-    }
     if (train_.empty()) {
       std::vector<std::string> names;
       for (const auto& [name, of] : known == nullptr ? Statistics().fields : known->fields)
@@ -310,7 +311,7 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
     const RunningMoments total =
         over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge, did);
     statistics.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
-                                       0};
+                                       0, options_.intensity_of(channel.field).clip_text()};
     double points = 0;
     for (const Region& region : train_) points += static_cast<double>(region.box.extent.count());
     statistics.seen[channel.name] = seen_values(total, points);
@@ -345,8 +346,10 @@ void ImageData::check_labels(std::int64_t slice, std::vector<double>& seen) cons
   }
 }
 
-void ImageData::check_statistics(bool of_targets) const {
+void ImageData::check_statistics(bool of_targets, bool spared) const {
   const auto check = [&](const Channel& channel, bool in_files) {
+    const IntensityOptions intensity = options_.intensity_of(channel.field);
+    if (intensity.mean && !statistics_.fields.contains(channel.name)) return;
     const FieldStatistics& found = statistics_.of(channel.field);
     const std::string units = in_files ? files_->units(channel.field) : "";
     if (!found.units.empty() && !units.empty() && !same_unit(found.units, units)) {
@@ -356,9 +359,17 @@ void ImageData::check_statistics(bool of_targets) const {
     if (!std::isfinite(found.mean)) {
       throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
     }
+    if (intensity.mean) return;
+    const std::string clip = intensity.clip_text();
+    if (found.transform != clip && !spared) {
+      const auto text = [](const std::string& of) { return of.empty() ? "values as they are" : of; };
+      throw DataError(concat("the statistics of ", channel.name, " are of ", text(found.transform),
+                             ", and data.intensities says ", text(clip)));
+    }
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
-      throw DataError(
-          concat(channel.name, " does not vary in data.train, so it cannot be normalised; leave it out"));
+      throw DataError(concat(channel.name, " does not vary in data.train",
+                             clip.empty() ? "" : concat(" with data.intensities, ", clip),
+                             ", so it cannot be normalised; leave it out"));
     }
   };
   for (const Channel& channel : channels_.inputs) check(channel, true);

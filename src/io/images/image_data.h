@@ -148,12 +148,13 @@ class ImageData : public SampleSource {
   void augment(const RandomPosition& position, ImageSample& sample) const;
   Statistics compute_statistics(Communicator& communicator, const Statistics* known,
                                 const std::function<void(double)>& progress) const;
-  /// What data.intensities gives in place of statistics.
-  std::optional<FieldStatistics> given_statistics(const Channel& input) const;
+  /// Puts what data.intensities gives of inputs in place of their statistics.
+  void take_given(Statistics& statistics) const;
   Json decides_statistics() const;
   /// The channels that statistics are of.
   std::vector<Channel> normalised() const;
-  void check_statistics(bool of_targets) const;
+  /// @param spared  whether some stand for those that were not computed.
+  void check_statistics(bool of_targets, bool spared) const;
   /// Calls of(values) for each slice of the regions, shared out over the ranks; its results in order.
   template <typename Result, typename F, typename M>
   Result over_slices(const Field& field, const std::vector<Region>& regions, Communicator& communicator,

@@ -129,7 +129,16 @@ void ImageData::check_crop() const {
 }
 
 void ImageData::make_tiles(const std::vector<std::int64_t>& overlap) {
+  double tiles = 0;
   for (const Region& region : valid_) {
+    constexpr std::int64_t kMost = 1 << 22;  // which take some GiB
+    tiles += static_cast<double>(region.box.extent.count()) / static_cast<double>(crop_.count());
+    if (tiles > static_cast<double>(kMost)) {
+      throw ConfigError(concat("data.crop ", crop_, " makes more than ", kMost, " tiles of data.valid, ",
+                               files_->path(region.image), " alone of ", files_->extents(region.image),
+                               " points",
+                               options_.spacing.empty() ? "" : " at data.spacing, which is in mm"));
+    }
     for (ImageTile& tile : tile_region(files_->extents(region.image), region.box, crop_, overlap)) {
       tile.image = region.image;
       tiles_.push_back(tile);

@@ -98,8 +98,7 @@ TEST(SplitMembers, MayStandInFilesOfOneEach) {
   }
 }
 
-/// A control run beside the others, as centres have it; a number of theirs says nothing of files without
-/// their dimension.
+/// A control run beside the others, as centres have it, and one of theirs alone at other times.
 TEST(SplitMembers, AScalarBesideADimensionIsOneMoreMember) {
   const testing::TemporaryFolder folder;
   const std::string others = write(folder, "a.nc", "v", {1, 2}, {0, 6});
@@ -108,9 +107,19 @@ TEST(SplitMembers, AScalarBesideADimensionIsOneMoreMember) {
   const Time first = control.times({"v", {}})[0];
   EXPECT_EQ(control.path_at({"v", {}}, Moment(first, 0)), folder.path() + "/b.nc");
   EXPECT_EQ(control.path_at({"v", {}}, Moment(first, 1)), others);
-  FileSet later({others, write(folder, "c.nc", "v", {2}, {12}, true)}, all_members());
-  later.select({"v", {}}, true);
-  EXPECT_EQ(later.member_numbers(), (std::vector<double>{1, 2}));
+  const std::vector<std::string> two = {others, write(folder, "c.nc", "v", {2}, {12}, true)};
+  FileSet later(two, all_members());
+  EXPECT_NE(message_of<DataError>([&] {
+              later.select({"v", {}}, true);
+            }).find("has the members 2, and in"),
+            std::string::npos);
+  for (const double member : {1, 2}) {
+    FileSelection selection;
+    selection.member.number = member;
+    FileSet files(two, selection);
+    files.select({"v", {}}, true);
+    EXPECT_EQ(files.times({"v", {}}).size(), member == 2 ? 3U : 2U);
+  }
 }
 
 TEST(SplitMembers, OneOfThemIsTaken) {

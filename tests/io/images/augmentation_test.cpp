@@ -410,6 +410,39 @@ TEST(ImageIntensity, IsClippedAndGiven) {
   });
 }
 
+/// Statistics are of values with or without a clip; what is given needs none, but some value.
+TEST(ImageIntensity, StatisticsKnowTheirClip) {
+  DataOptions options = labelled_volume();
+  const std::string name = options.variables[0].name;
+  run_ranks(2, [&](Communicator& world) {
+    DataOptions own = options;
+    own.intensities = {{name, {{0, 1}}}};
+    const Statistics clipped = ImageData(own, fixture("images/"), 1, {}, world).statistics();
+    EXPECT_EQ(clipped.fields.at(name).transform, "clip(x, 0, 1)");
+    DataUse use;
+    use.statistics = clipped;
+    EXPECT_EQ(ImageData(own, fixture("images/"), 1, {}, world, use).statistics(), clipped);
+    const auto says = [&] {
+      try {
+        ImageData(own, fixture("images/"), 1, {}, world, use);
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    own.intensities = {{name, {{0, 2}}}};
+    EXPECT_EQ(says(), concat("the statistics of ", name,
+                             " are of clip(x, 0, 1), and data.intensities says clip(x, 0, 2)"));
+    own.intensities.clear();
+    EXPECT_NE(says().find("says values as they are"), std::string::npos);
+    own.intensities = {{name, {{0, 2}, 1, 2}}};
+    EXPECT_EQ(says(), "");
+    own.intensities = {{name, {{1e6, 2e6}}}};
+    use.statistics.reset();
+    EXPECT_NE(says().find("does not vary in data.train with data.intensities, clip(x, "), std::string::npos);
+  });
+}
+
 /// MONAI's NormalizeIntensity(nonzero=True), by loops: what a clip makes 0 is 0, too.
 TEST(ImageIntensity, OfPointsThatAreNotZeroLeavesTheOthersAlone) {
   DataOptions options = labelled_volume();

@@ -41,6 +41,41 @@ std::string write_image(const testing::TemporaryFolder& folder, const std::strin
   return path;
 }
 
+/// As with a spacing in metres in place of mm.
+TEST(ImageSpacing, ThatMakesTooManyTilesIsRefused) {
+  const testing::TemporaryFolder folder;
+  write_image(folder, "a.nii", {30, 40, 50}, 0, kPlace);
+  DataOptions options;
+  options.task = Task::kMap;
+  options.dims = kVolumes;
+  options.files = {folder.path() + "/a.nii"};
+  options.variables = options.targets = {VariableOptions{"image"}};
+  options.crop = {4, 4, 4};
+  options.train = options.valid = {SliceRanges{}};
+  options.spacing = {0.01, 0.01, 0.01};
+  run_ranks(2, [&](Communicator& world) {
+    try {
+      const ImageData data(options, "", 1, {}, world);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("makes more than 4194304 tiles of data.valid"),
+                std::string::npos)
+          << error.what();
+    }
+  });
+}
+
+/// Stores as DataLad's keep what is alike once, to which links of several cases lead.
+TEST(CaseNames, LinksAreFilesOfTheirOwnButToWhatIsNamedToo) {
+  const testing::TemporaryFolder folder;
+  const auto at = [&](const char* name) { return folder.path() + "/" + name; };
+  for (const char* name : {"store", "plain.nii"}) testing::put_text(at(name), "x");
+  for (const char* name : {"a.nii", "b.nii"}) std::filesystem::create_symlink("store", at(name));
+  std::filesystem::create_symlink("plain.nii", at("latest.nii"));
+  EXPECT_EQ(expand_patterns({"*.nii", "a.nii", at("plain.nii")}, folder.path()),
+            (Names{at("a.nii"), at("b.nii"), at("plain.nii")}));
+}
+
 TEST(CaseNames, AreWhatWildcardsStandFor) {
   const auto names = [](const Names& paths, const std::string& pattern) {
     return case_names(paths, {pattern});
