@@ -94,11 +94,13 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
 }
 
 void refuse_own_files(const DataOptions& data) {
-  for (const auto* variables : {&data.variables, &data.constants}) {
-    for (const VariableOptions& variable : *variables) {
-      if (variable.files.empty()) continue;
-      throw ConfigError(concat("command line: --input replaces data.files, but ", variable.name,
-                               " has files of its own; give both with --set"));
+  for (const auto& [key, variables] :
+       {std::pair{"variables", &data.variables}, {"static", &data.constants}}) {
+    for (std::size_t i = 0; i < variables->size(); ++i) {
+      if ((*variables)[i].files.empty()) continue;
+      throw ConfigError(concat("command line: --input replaces data.files, but ", (*variables)[i].name,
+                               " has files of its own; give both as --set 'data.files=[…]' and --set 'data.",
+                               key, ".", i, ".files=[…]'"));
     }
   }
 }

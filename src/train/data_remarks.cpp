@@ -23,11 +23,23 @@ void DataRemarks::tell() {
       all[name].of += values.at(1).get<std::int64_t>();
     }
   }
-  for (const auto& [name, values] : all) {
-    if (!said_.insert(name).second) continue;
-    log_.warn(concat("of ", values.of, " values read of ", printable(name), ", ", values.count,
+  std::erase_if(all, [&](const auto& one) { return !said_.insert(one.first).second; });
+  constexpr std::size_t kMost = 5;
+  const auto warn = [&](const UndeclaredValues& values, const std::string& of) {
+    log_.warn(concat("of ", values.of, " values read of ", of, ", ", values.count,
                      " are NaN or infinite and not declared as missing; they count as missing"));
+  };
+  UndeclaredValues rest;
+  std::size_t said = 0;
+  for (const auto& [name, values] : all) {
+    if (all.size() <= kMost || ++said < kMost) {
+      warn(values, printable(name));
+    } else {
+      rest.count += values.count;
+      rest.of += values.of;
+    }
   }
+  if (all.size() > kMost) warn(rest, concat("such in ", all.size() + 1 - kMost, " more variables and files"));
 }
 
 }  // namespace jigsaw::inline train

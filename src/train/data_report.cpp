@@ -12,6 +12,7 @@
 #include "fields/units.h"
 #include "images/image_data.h"
 #include "images/image_pairs.h"
+#include "images/sequence_data.h"
 #include "samples/cell_weights.h"
 #include "samples/dataset.h"
 #include "samples/prescribed_remarks.h"
@@ -424,6 +425,12 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
       report.warnings.push_back(sentence);
   }
   if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
+  if (const auto* sequences = dynamic_cast<const SequenceData*>(&data)) {
+    Channels states;
+    states.targets = data.channels().targets;
+    if (auto warning = order_warning(sequences->files(), variables_of(states)))
+      report.warnings.push_back(*std::move(warning));
+  }
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data))
     report.warnings.push_back(warning);
   for (const std::string& warning : area_warnings(configuration, data)) report.warnings.push_back(warning);

@@ -146,7 +146,9 @@ void ImageData::check_intensities() const {
     });
     if (known) continue;
     std::vector<std::string> inputs;
-    for (const Channel& channel : channels_.inputs) inputs.push_back(channel.name);
+    for (const Channel& channel : channels_.inputs)
+      for (const std::string& input : {channel.field.variable, channel.name})
+        if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
     throw ConfigError(
         concat("data.intensities names ", name, ", which is no input; known: ", join(inputs, ", ")));
   }

@@ -106,10 +106,12 @@ void ImageFiles::pair_with_first(const std::string& name, Variable& place) const
   if (pairing_.alignment && other_files) check_places(name, place);
 }
 
-/// Whether files stand for cases: several of one image each, or each a volume, perhaps of slices.
+/// Whether files stand for cases: several of one image each, or each a volume, perhaps of slices, or of
+/// sequences.
 bool ImageFiles::has_cases(const Variable& variable) const {
   if (variable.files() < 2) return false;
-  if (std::ssize(variable.images) == variable.files()) return true;
+  if (std::ssize(variable.images) == variable.files() || dim_position(dims_, ImageDim::kTime) >= 0)
+    return true;
   return std::all_of(files_.begin() + variable.first, files_.begin() + variable.last,
                      [](const auto& file) { return dynamic_cast<const NiftiFile*>(file.get()) != nullptr; });
 }

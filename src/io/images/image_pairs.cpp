@@ -131,18 +131,23 @@ std::string fault_of(const PairedImage& a, const PairedImage& b) {
 
 }  // namespace
 
+std::optional<std::string> order_warning(const ImageFiles& files, const std::vector<std::string>& variables) {
+  if (variables.size() < 2 || files.count() == 0) return std::nullopt;
+  const auto by_order = std::ranges::find_if(
+      variables, [&](const std::string& variable) { return files.paired_by_order(variable); });
+  if (by_order == variables.end()) return std::nullopt;
+  return concat(
+      "the files of ", *by_order, " and ", variables[0],
+      " are paired in the order of their names, for what * stands for is alike in none of them: the "
+      "first pair is ",
+      files.source(*by_order, 0).path, " and ", files.source(variables[0], 0).path);
+}
+
 std::vector<std::string> pairing_warnings(const ImageFiles& files,
                                           const std::vector<std::string>& variables) {
   std::vector<std::string> warnings;
   if (variables.size() < 2 || files.count() == 0) return warnings;
-  const auto by_order = std::ranges::find_if(
-      variables, [&](const std::string& variable) { return files.paired_by_order(variable); });
-  if (by_order != variables.end()) {
-    warnings.push_back(concat("the files of ", *by_order, " and ", variables[0],
-                              " are paired in the order of their names, for what * stands for is alike in "
-                              "none of them: the first pair is ",
-                              files.source(*by_order, 0).path, " and ", files.source(variables[0], 0).path));
-  }
+  if (auto warning = order_warning(files, variables)) warnings.push_back(*std::move(warning));
   const auto side = [&](const std::string& variable, std::int64_t image) {
     PairedImage result{files.source(variable, image), {}};
     result.axes = read_image_axes(result.source.path, result.source.data_set, 1);

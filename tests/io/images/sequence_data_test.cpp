@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <optional>
 
 #include "array/host_view.h"
 #include "base/error.h"
@@ -70,6 +72,38 @@ DataOptions options_of(Predict predict = Predict::kIncrement) {
 double value_at(std::int64_t state, std::int64_t z, std::int64_t y, std::int64_t x, int field) {
   const std::int64_t series = state / kSteps;
   return value(static_cast<int>(series / kSamples), series % kSamples, state % kSteps, z, y, x, field);
+}
+
+/// Variables in files of their own are of one case where what * stands for is alike, else by order.
+TEST(SequenceData, VariablesInFilesOfTheirOwnArePairedByCase) {
+  const TemporaryFolder folder;
+  write_files(folder);
+  const auto copy = [&](int from, const std::string& to) {
+    std::filesystem::copy_file(concat(folder.path(), "/run_", from, ".h5"), folder.path() + "/" + to);
+  };
+  for (const auto& [from, to] : {std::pair{0, "p_1.h5"}, {1, "p_2.h5"}, {0, "v_2.h5"}, {1, "v_3.h5"}})
+    copy(from, to);
+  for (const auto& [from, to] : {std::pair{0, "w_1.h5"}, {1, "w_2.h5"}, {0, "u_3.h5"}, {1, "u_4.h5"}})
+    copy(from, to);
+  const auto opened = [&](const std::string& pattern) -> std::optional<bool> {
+    DataOptions options = options_of();
+    options.files = {"p_*.h5"};
+    options.variables[1].files = {pattern};
+    std::optional<bool> by_order;
+    run_ranks(2, [&](Communicator& world) {
+      try {
+        const SequenceData data(options, folder.path(), 2, world);
+        if (world.rank() == 0) by_order = data.files().paired_by_order("v");
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("are not of the same cases"), std::string::npos)
+            << error.what();
+      }
+    });
+    return by_order;
+  };
+  EXPECT_EQ(opened("w_*.h5"), std::optional(false));
+  EXPECT_EQ(opened("u_*.h5"), std::optional(true));
+  EXPECT_EQ(opened("v_*.h5"), std::nullopt) << "of which one case is in both";
 }
 
 TEST(SequenceData, WindowsNeverCrossSequences) {
