@@ -93,6 +93,8 @@ std::vector<std::string> table_of(const ImageReport& report) {
     lines.push_back(concat("images: those of ", report.images.size(),
                            " that have the score; the others count in none of its numbers"));
   }
+  for (std::size_t i = 0; shown && i < report.images.size(); ++i)
+    lines.push_back(concat("image ", i, ": ", report.images[i]));
   return lines;
 }
 

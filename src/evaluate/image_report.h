@@ -31,7 +31,7 @@ struct ImageReport {
 };
 
 /// A line for each measure: of how many images it is, its mean, its deviation and extremes over them; of few
-/// images all. Where some have none, a line says what became of them.
+/// images all, by numbers that the last lines name. Where some have none, a line says what became of them.
 std::vector<std::string> table_of(const ImageReport& report);
 /// {"images": […], "data_range": {…}, "scores": {"density": {"psnr": {"mean": 31.2, "count": 1, "images":
 /// [31.2]}}, …}}, of classes {"labels": {"dice": {"1": {"mean": …, "count": …, "images": […]}}}}; null where

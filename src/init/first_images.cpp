@@ -503,7 +503,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
   if (labels.unlabelled) data.add("ignore_index", concat(kUnlabelled), "points that have no label");
   if (plan) {
-    data.add("augment", plan->augment, "what nnU-Net's trainer changes, but contrast and resolution");
+    data.add("augment", plan->augment, "as nnU-Net's trainer, but for what docs/images.md says");
   } else if (classes > 1) {
     data.add("augment", R"({"foreground": 0.33})", "a third of the samples hold a class above 0");
   }

@@ -1,6 +1,7 @@
 #include "init/nnunet_plans.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -35,7 +36,7 @@ class Planned {
       one.update(own_);
       own_ = std::move(one);
     }
-    if (own_.contains("previous_stage"))
+    if (!given("previous_stage").is_null())
       error(concat(
           "plans ", name,
           " as the second stage of a cascade, whose input is a segmentation of the first; choose another "
@@ -95,15 +96,15 @@ class Planned {
     const auto axes = as<std::vector<std::size_t>>(plans("transpose_forward"), "transpose_forward");
     std::vector<std::size_t> sorted = axes;
     std::ranges::sort(sorted);
-    for (std::size_t i = 0; i < sorted.size(); ++i)
-      if (sorted[i] != i || sorted.size() > images.file_axes.size())
+    for (std::size_t i = 0; i < sorted.size() || i < images.file_axes.size(); ++i)
+      if (sorted.size() != images.file_axes.size() || sorted[i] != i)
         error(concat("has ", list_text(axes), " as transpose_forward, which is no order of axes"));
     // This reader of nnU-Net's turns images as they are turned here, others take them as they lie.
     const bool turned = given_of_plans("image_reader_writer") == Json("NibabelIOWithReorient");
     for (const std::size_t axis : axes) {
       const std::size_t in_file = axes.size() - 1 - axis;
       const auto dim = std::ranges::find(images.file_axes, in_file) - images.file_axes.begin();
-      dims_.push_back(turned || axes.size() < images.file_axes.size() ? axis : static_cast<std::size_t>(dim));
+      dims_.push_back(turned ? axis : static_cast<std::size_t>(dim));
     }
   }
 
@@ -117,10 +118,13 @@ class Planned {
 template <typename T>
 std::vector<T> along_images(const Planned& plan, const std::vector<T>& turned) {
   const std::vector<std::size_t>& dims = plan.dims();
-  const std::size_t left = dims.size() - std::min(dims.size(), turned.size());
+  if (turned.size() + 1 != dims.size() && turned.size() != dims.size())
+    plan.error(
+        concat("has a list of ", turned.size(), " numbers for images of 2 or 3 axes: ", list_text(turned)));
+  const std::size_t left = dims.size() - turned.size();
   std::vector<T> result = turned;
   for (std::size_t i = 0; i < turned.size(); ++i) {
-    const std::size_t dim = dims.size() < turned.size() ? i + left : dims[left + i];
+    const std::size_t dim = dims[left + i];
     if (dim < left || dim - left >= turned.size())
       plan.error("plans slices across another axis of the files than depth, as images here are not cut");
     result[dim - left] = turned[i];
@@ -135,7 +139,6 @@ std::string levels_text(const Planned& plan, const char* key, std::size_t levels
     const std::vector<std::int64_t> axes =
         level.is_array() ? along_images(plan, plan.as<std::vector<std::int64_t>>(level, key))
                          : std::vector<std::int64_t>{plan.as<std::int64_t>(level, key)};
-    if (axes.empty()) plan.error(concat("has a level without numbers in ", key));
     const bool alike = std::ranges::count(axes, axes.front()) == std::ssize(axes);
     texts.push_back(alike ? std::to_string(axes.front()) : list_text(axes));
   }
@@ -233,13 +236,12 @@ void add_normalization(const Planned& plan, std::size_t channels, NnunetPlan& re
   if (schemes.size() != channels)
     plan.error(
         concat("is for images of ", counted(std::ssize(schemes), "channel"), ", and these have ", channels));
-  // nnU-Net's mask is what is not 0 in any channel, with holes filled; here it is of each channel.
   const Json masks = plan.given("use_mask_for_norm");
   const auto is_masked = [&](std::size_t channel) {
     return masks.is_array() && channel < masks.size() && masks[channel] == Json(true);
   };
   std::vector<std::string> others;
-  bool rescaled = false, masked = false;
+  bool rescaled = false, masked = false, whole = false;
   for (std::size_t channel = 0; channel < schemes.size(); ++channel) {
     const std::string& scheme = schemes[channel];
     if (scheme == "CTNormalization") {
@@ -250,7 +252,7 @@ void add_normalization(const Planned& plan, std::size_t channels, NnunetPlan& re
       result.intensities[channel] = R"({"mean": 0, "deviation": 255})";
     } else if (scheme == "ZScoreNormalization") {
       result.intensity = "zscore";
-      masked = masked || is_masked(channel);
+      (is_masked(channel) ? masked : whole) = true;
     } else if (scheme == "RescaleTo01Normalization") {
       rescaled = true;
     } else {
@@ -258,6 +260,11 @@ void add_normalization(const Planned& plan, std::size_t channels, NnunetPlan& re
     }
   }
   if (masked) result.intensity = "zscore_nonzero";
+  if (masked && whole)
+    result.notices.push_back(
+        "nnU-Net normalises some channels by their points that are not 0, and others by all "
+        "(use_mask_for_norm); "
+        "here all are by the former (data.intensity)");
   if (rescaled && result.intensity.empty() && others.empty()) {
     result.intensity = "percentiles";
   } else if (rescaled) {
@@ -280,16 +287,22 @@ std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& pat
   const auto many = [&](std::int64_t edge, double times) {
     return static_cast<double>(longest) > times * static_cast<double>(edge);
   };
+  const bool flat = patch.size() == 3 && many(patch.front(), kFlat);
   std::vector<std::int64_t> angles = {many(std::ranges::min(patch), kFlatPlane) ? 15 : 180};
-  if (patch.size() == 3)
-    angles = many(patch.front(), kFlat) ? std::vector<std::int64_t>{180, 0, 0}
-                                        : std::vector<std::int64_t>{30, 30, 30};
-  return concat(
-      R"({"foreground": 0.33, "rotation": )",
-      list_text(patch.size() == 3 ? along_images(plan, angles) : angles),
-      R"(, "scale": [0.7, 1.4], "brightness": [0.75, 1.25], "gamma": [0.7, 1.5], "noise": 0.3, "blur": 1, )",
-      R"("probabilities": {"rotation": 0.2, "scale": 0.2, "brightness": 0.15, "gamma": 0.3, "noise": 0.1, )",
-      R"("blur": 0.2}})");
+  if (patch.size() == 3) {
+    angles = along_images(
+        plan, flat ? std::vector<std::int64_t>{180, 0, 0} : std::vector<std::int64_t>{30, 30, 30});
+  }
+  // So many samples of a batch, the last ones, hold foreground.
+  constexpr double kOthers = 0.67, kDigits = 1000;
+  const auto batch = static_cast<double>(plan.as<std::int64_t>(plan["batch_size"], "batch_size"));
+  const double foreground = std::round(kDigits * (batch - std::nearbyint(batch * kOthers)) / batch) / kDigits;
+  // Of thick slices nnU-Net scales the plane alone, and here scale is along all axes.
+  return concat(R"({"foreground": )", Json(foreground).dump(), R"(, "rotation": )", list_text(angles),
+                flat ? "" : R"(, "scale": [0.7, 1.4])",
+                R"(, "brightness": [0.75, 1.25], "gamma": [0.7, 1.5], "noise": 0.1, "blur": 1, )",
+                R"("probabilities": {"rotation": 0.2, )", flat ? "" : R"("scale": 0.2, )",
+                R"("brightness": 0.15, "gamma": 0.3, "noise": 0.1, "blur": 0.2}})");
 }
 
 }  // namespace
@@ -304,6 +317,8 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, co
     plan.error(concat("plans ", name, " for ", patch.size(), " dims, and the images have ", images.dims,
                       "; choose another with --plans-configuration"));
   }
+  if (!std::ranges::all_of(patch, [](std::int64_t edge) { return edge > 0; }))
+    plan.error(concat("has the patch_size ", list_text(patch)));
   result.patch = along_images(plan, patch);
   result.spacing = along_images(plan, spacing);
   result.augment = augment_of(plan, patch);

@@ -53,7 +53,9 @@ std::vector<std::string> output_paths(const std::vector<InputFile>& inputs, cons
           concat("command line: --output ", output, ": two outputs would be called ", input.output + ending));
   }
   fs::create_directories(output, error);
-  if (error) refuse_output<DataError>(error, concat(output, " cannot be made: ", error.message()));
+  if (error)
+    refuse_output<ConfigError>(
+        error, concat("command line: --output ", output, " cannot be made: ", error.message()));
   return paths;
 }
 

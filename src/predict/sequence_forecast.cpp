@@ -162,7 +162,9 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
   const std::string path = output_of(input.path);
   std::error_code error;
   if (!one_file()) std::filesystem::create_directories(options_.output, error);
-  if (error) refuse_output<DataError>(error, concat(options_.output, " cannot be made: ", error.message()));
+  if (error)
+    refuse_output<ConfigError>(
+        error, concat("command line: --output ", options_.output, " cannot be made: ", error.message()));
   output_ = std::make_unique<OutputFile>(path, options_.overwrite, "--output", data_.paths());
   const std::vector<ImageDim> space = data_.options().space();
   std::vector<OutputImage> images;

@@ -99,18 +99,6 @@ void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun
                                " points, and the data have ", here.dump(), "; ", advice));
 }
 
-/// Fields that are brought to the grid otherwise than in training are other inputs, if of the same places.
-std::optional<std::string> regrid_remark(const FoundCheckpoint& found, const Configuration& configuration) {
-  const Json& extra = found.stored.manifest.extra;
-  if (!extra.is_object() || !extra.contains("configuration")) return std::nullopt;
-  for (const std::string& key :
-       changed_keys(with_new_keys(extra.at("configuration")), to_json(configuration)))
-    if (key.starts_with("data.regrid"))
-      return concat(key, " differs from that which ", found.path,
-                    " was trained with: its model is given fields that were brought to a grid otherwise");
-  return std::nullopt;
-}
-
 /// Days of another calendar are other times of the year.
 std::optional<std::string> calendar_remark(const FoundCheckpoint& found, const Dataset& data) {
   const Json& extra = found.stored.manifest.extra;
@@ -210,7 +198,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
   if (const auto trained = order_of(extra.is_object() ? extra.value("data", Json()) : Json())) {
     for (const std::string& warning : place_warnings(run_->data(), *trained, found.path)) log.warn(warning);
   }
-  if (const auto remark = regrid_remark(found, run_->configuration())) log.warn(*remark);
+  if (const auto remark = inputs_remark(found, run_->configuration())) log.warn(*remark);
   if (const auto* fields = dynamic_cast<const Dataset*>(&run_->data())) {
     if (const auto remark = calendar_remark(found, *fields)) log.warn(*remark);
     for (const std::string& remark : unit_remarks(fields->statistics(), fields->channels(), fields->files()))

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -56,7 +57,7 @@ std::optional<Plot> plot_of(const std::string& target, const ImagePlot& of, cons
     }
     std::vector<std::pair<double, std::string>> labels;  // "10" stands behind "2"
     for (const auto& [label, entry] : found.items())
-      labels.emplace_back(Json::parse(label).get<double>(), label);
+      labels.emplace_back(std::strtod(label.c_str(), nullptr), label);
     std::ranges::sort(labels);
     for (const auto& [number, label] : labels) add(concat("label ", label), found.at(label));
   }

@@ -39,7 +39,7 @@ void DataRemarks::tell() {
       rest.of += values.of;
     }
   }
-  if (all.size() > kMost) warn(rest, concat("such in ", all.size() + 1 - kMost, " more variables and files"));
+  if (all.size() > kMost) warn(rest, concat(all.size() + 1 - kMost, " more variables in files"));
 }
 
 }  // namespace jigsaw::inline train

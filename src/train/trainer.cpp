@@ -118,8 +118,10 @@ void Trainer::resume() {
     if (!options_.init_from.empty())
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
-    with_checkpoint(options_.init_from, world_, options_.verify,
-                    [&](const FoundCheckpoint& init) { state_.initialise(init); });
+    with_checkpoint(options_.init_from, world_, options_.verify, [&](const FoundCheckpoint& init) {
+      state_.initialise(init);
+      if (const auto remark = inputs_remark(init, config_)) log_.warn(*remark);
+    });
     tell_statistics(given_, config_.data.normalization.has_value(), run_.data().statistics(),
                     options_.init_from, log_);
     if (order_)

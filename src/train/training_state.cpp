@@ -1,6 +1,7 @@
 #include "train/training_state.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <set>
@@ -258,6 +259,20 @@ void require_same_keys(const Json& before, const Configuration& now) {
              "never, or pass --allow-change"));
 }
 
+std::optional<std::string> inputs_remark(const FoundCheckpoint& found, const Configuration& configuration) {
+  static constexpr std::array kKeys = {"data.regrid", "data.spacing", "data.intensity", "data.intensities",
+                                       "data.percentiles"};
+  const Json& extra = found.stored.manifest.extra;
+  if (!extra.is_object() || !extra.contains("configuration")) return std::nullopt;
+  for (const std::string& key :
+       changed_keys(with_new_keys(extra.at("configuration")), to_json(configuration))) {
+    if (std::ranges::any_of(kKeys, [&](const char* begin) { return key.starts_with(begin); }))
+      return concat(key, " differs from that which ", found.path,
+                    " was trained with: its model is given other inputs of the same files");
+  }
+  return std::nullopt;
+}
+
 TrainingState::TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log)
     : run_(run), optimizer_(optimizer), log_(log) {}
 
@@ -308,13 +323,12 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   } catch (const Error& error) {
     throw CheckpointError(concat("the checkpoint ", found.path, " cannot be resumed from: ", error.what()));
   }
-  if (allow_change) {
-    tell_changes(configuration, data);
-  } else {
+  if (!allow_change) {
     require_same_keys(configuration, run_.configuration());
     check_data(configuration, data);
   }
   load(found, allow_change);
+  if (allow_change) tell_changes(configuration, data);
   optimizer_.restore(optimizer_steps);
   steps_done_ = manifest.step;
   log_.info(concat("resumed from ", found.path, " at step ", manifest.step));

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
 /// @param before  the keys of the run that is to be resumed.
 /// @throws ConfigError naming one that differs from the configuration and decides the result.
 void require_same_keys(const Json& before, const Configuration& now);
+
+/// That a key differs by which the model of a checkpoint is given its files otherwise than in training:
+/// brought to another grid or spacing, or normalised otherwise.
+std::optional<std::string> inputs_remark(const FoundCheckpoint& found, const Configuration& configuration);
 
 /// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
 class TrainingState {

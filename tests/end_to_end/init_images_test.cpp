@@ -194,7 +194,7 @@ TEST_F(InitTest, FollowsPlansOfNnunet) {
                R"("blocks": [1, 2, 1, 1])", R"("decoder_convolutions": [1, 2, 1])",
                R"("norm_groups": "channels")", R"("activation": "leaky_relu")", R"("deep_supervision": true)",
                R"("nesterov": true)", R"({"type": "poly"})", R"("batch_size": 2)", R"("batch": true})",
-               R"("augment": {"foreground": 0.33, "rotation": [30, 30, 30], "scale": [0.7, 1.4])"});
+               R"("augment": {"foreground": 0.5, "rotation": [30, 30, 30], "scale": [0.7, 1.4])"});
   EXPECT_EQ(warnings_.find("data.spacing"), std::string::npos) << warnings_;
   const std::string config = "--config " + quoted(folder_ / "first.json");
   expect_ok(
@@ -238,7 +238,7 @@ TEST_F(InitTest, FollowsPlansOfNnunet) {
   refuses(changed("architecture/arch_kwargs/norm_op", "torch.nn.BatchNorm3d"), "has BatchNorm3d as norm_op");
   refuses(changed("architecture/arch_kwargs/strides", {{1, 1, 1}}), "has 1 entries of strides for 4 levels");
   refuses(changed("architecture/arch_kwargs/strides/1", Json::array()),
-          "has a level without numbers in strides");
+          "has a list of 0 numbers for images of 2 or 3 axes");
   refuses(changed("architecture/arch_kwargs/n_stages", -1), "has a network of -1 levels (n_stages)");
   refuses(changed("architecture/arch_kwargs/n_stages", 4e9), "levels (n_stages); it must have 1 to 30");
   refuses(changed("architecture", nullptr), "has no network_class_name; it must be nnUNetPlans.json");

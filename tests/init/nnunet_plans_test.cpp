@@ -46,7 +46,11 @@ TEST(NnunetPlans, AreAlongTheAxesOfTheImages) {
   const NnunetPlan axial = read(flat_plans());
   EXPECT_EQ(axial.patch, (std::vector<std::int64_t>{4, 16, 24}));
   EXPECT_EQ(axial.spacing, (std::vector<double>{4, 1, 1.5}));
-  EXPECT_NE(axial.augment.find(R"("rotation": [180, 0, 0])"), std::string::npos) << axial.augment;
+  EXPECT_EQ(
+      axial.augment,
+      R"({"foreground": 0.5, "rotation": [180, 0, 0], "brightness": [0.75, 1.25], "gamma": [0.7, 1.5], )"
+      R"("noise": 0.1, "blur": 1, "probabilities": {"rotation": 0.2, "brightness": 0.15, "gamma": 0.3, )"
+      R"("noise": 0.1, "blur": 0.2}})");
   // Sagittal: i runs from back to front, j from below to above, k from left to right, which is nnU-Net's
   // first.
   PlannedImages sagittal;
@@ -73,13 +77,19 @@ TEST(NnunetPlans, RefusesWhatIsOfOtherImages) {
   PlannedImages two;
   two.channels = 2;
   EXPECT_NE(error(flat_plans(), two).find("is for images of 1 channel, and these have 2"), std::string::npos);
-  for (const Json& axes : {Json{0, 0, 1}, Json{1, 2, 3}, Json{0, 1, 2, 3}}) {
+  for (const Json& axes : {Json{0, 0, 1}, Json{1, 2, 3}, Json{0, 1, 2, 3}, Json{1, 0}, Json::array()}) {
     Json plans = flat_plans();
     plans["transpose_forward"] = axes;
     EXPECT_NE(error(plans).find("as transpose_forward, which is no order of axes"), std::string::npos)
         << axes;
   }
   Json plans = flat_plans();
+  plans["configurations"]["3d_fullres"]["architecture"]["arch_kwargs"]["strides"][1] = {2, 2, 2, 2};
+  EXPECT_NE(error(plans).find("has a list of 4 numbers"), std::string::npos);
+  plans = flat_plans();
+  plans["configurations"]["3d_fullres"]["patch_size"][0] = -4;
+  EXPECT_NE(error(plans).find("has the patch_size [-4, 16, 24]"), std::string::npos);
+  plans = flat_plans();
   plans["configurations"]["3d_fullres"]["previous_stage"] = "3d_lowres";
   EXPECT_NE(error(plans).find("second stage of a cascade"), std::string::npos);
   plans = flat_plans();

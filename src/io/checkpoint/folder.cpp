@@ -139,6 +139,8 @@ std::string manifest_text(const std::string& checkpoint) {
   if (type_of(checkpoint) != fs::file_type::directory)
     throw CheckpointError(concat("there is no checkpoint ", quote(checkpoint)));
   if (type_of(manifest_path(checkpoint)) == fs::file_type::not_found) {
+    if (type_of(checkpoint + "/metrics.jsonl") == fs::file_type::regular)
+      throw CheckpointError(concat("the run ", checkpoint, " has no whole checkpoint yet"));
     throw CheckpointError(concat(checkpoint, " is not a whole checkpoint: it has no manifest.json"));
   }
   return read_text(manifest_path(checkpoint), kMaxManifestBytes);

@@ -1,7 +1,5 @@
 #include "fields/augment_options.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "config/config.h"
 
@@ -13,29 +11,33 @@ bool is_range(const std::vector<double>& ends) {
   return ends.empty() || (ends.size() == 2 && ends[0] <= ends[1]);
 }
 
-const std::vector<std::string>& changes() {
-  static const std::vector<std::string> all = {"rotation", "scale", "elastic", "brightness",
-                                               "shift",    "gamma", "noise",   "blur"};
-  return all;
+/// What may have a probability, and whether it is asked for.
+std::map<std::string, bool> changes_of(const AugmentOptions& o) {
+  return {{"rotation", !o.rotation.empty()},
+          {"scale", !o.scale.empty()},
+          {"elastic", o.elastic > 0},
+          {"brightness", !o.brightness.empty()},
+          {"shift", o.shift > 0},
+          {"gamma", !o.gamma.empty()},
+          {"noise", o.noise > 0},
+          {"blur", o.blur > 0}};
 }
 
 }  // namespace
 
 void declare(Keys<AugmentOptions>& keys) {
   using O = AugmentOptions;
-  const Condition any = here("rotation").is_given() || here("scale").is_given() || here("elastic").above(0) ||
-                        here("brightness").is_given() || here("shift").above(0) || here("gamma").is_given() ||
-                        here("noise").above(0) || here("blur").above(0);
   keys.add("probability", &O::probability)
       .range(0, 1)
-      .idle_unless(any)
+      .idle_unless(here("rotation").is_given() || here("scale").is_given() || here("elastic").above(0) ||
+                   here("brightness").is_given() || here("shift").above(0) || here("gamma").is_given() ||
+                   here("noise").above(0) || here("blur").above(0))
       .doc(
           "With which each of rotation, scale, elastic, brightness, shift, gamma, noise and blur is applied "
           "to "
           "a sample.");
   keys.add("probabilities", &O::probabilities)
       .range(0, 1)
-      .idle_unless(any)
       .doc("Those of single ones, where they are others: {\"rotation\": 0.2, \"noise\": 0.1}.");
   keys.add("foreground", &O::foreground)
       .range(0, 1)
@@ -91,10 +93,16 @@ void declare(Keys<AugmentOptions>& keys) {
           "Largest standard deviation in points of a Gaussian by which inputs are blurred, drawn evenly from "
           "0 on; 0: none. Task map only.");
   keys.check([](const O& o, const Place& at) {
+    const std::map<std::string, bool> changes = changes_of(o);
+    std::vector<std::string> known;
+    for (const auto& [change, asked] : changes) known.push_back(change);
     for (const auto& [name, probability] : o.probabilities) {
-      if (std::ranges::find(changes(), name) == changes().end())
+      const auto change = changes.find(name);
+      if (change == changes.end())
         at.error("probabilities", concat("names ", quote(name), ", which is no change",
-                                         did_you_mean(name, changes()), "; known: ", join(changes(), ", ")));
+                                         did_you_mean(name, known), "; known: ", join(known, ", ")));
+      if (!change->second)
+        at.error("probabilities", concat("names ", name, ", which is not asked for; leave it out"));
     }
   });
 }

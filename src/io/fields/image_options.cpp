@@ -241,12 +241,6 @@ void check_images(const DataOptions& o, const Place& at) {
   }
   check_labels(o, at);
   check_regions(o, at);
-  for (const VariableOptions& target : o.targets) {
-    if (o.intensities.contains(target.name))
-      at.error("intensities", concat("names ", target.name,
-                                     ", which is a target, too; give the input another "
-                                     "name, with data_set"));
-  }
   if (o.classes == 1) at.error("classes", "must be at least 2, or 0 for targets that are numbers");
   if (o.classes > 0 && o.targets.size() != 1)
     at.error("targets", "must be one variable of labels with data.classes");

@@ -1,12 +1,18 @@
 #include "fields/intensity_options.h"
 
+#include <cmath>
+
 #include "base/text.h"
 #include "config/config.h"
 
 namespace jigsaw::inline fields {
 
 std::string IntensityOptions::clip_text() const {
-  return clip.bounded() ? concat("clip(x, ", clip.low, ", ", clip.high, ")") : "";
+  const auto text = [](double end) {
+    if (!std::isfinite(end)) return std::string("null");
+    return end == std::floor(end) ? concat(std::llround(end)) : Json(end).dump();
+  };
+  return clip.bounded() ? concat("clip(x, ", text(clip.low), ", ", text(clip.high), ")") : "";
 }
 
 void declare(Keys<IntensityOptions>& keys) {

@@ -111,11 +111,16 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
       }
     }
   }
-  // Stores of data have one copy of what is alike, to which several links lead, each a file of its own.
-  std::set<std::string> names;
+  // Stores of data have one copy of what is alike, to which links of several names lead, each a file of its
+  // own; not so links to a file, or link, that is named, too.
+  const auto absolute = [](const fs::path& path) { return fs::absolute(path).lexically_normal(); };
+  std::set<fs::path> named;
+  for (const auto& [path, target] : links) named.insert(absolute(path));
   for (const auto& [path, target] : links) {
-    if (!seen.contains(target) && names.insert(fs::absolute(path).lexically_normal().string()).second)
-      files.push_back(path);
+    std::error_code error;
+    const fs::path next = absolute(fs::path(path).parent_path() / fs::read_symlink(path, error));
+    const std::string name = concat(target, "/", fs::path(path).filename().string());
+    if (!seen.contains(target) && !named.contains(next) && seen.insert(name).second) files.push_back(path);
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -140,6 +140,11 @@ void ImageData::make_channels(const DataUse& use) {
 }
 
 void ImageData::check_intensities() const {
+  for (const Channel& target : channels_.targets) {
+    if (options_.intensity_of(target.field) == IntensityOptions()) continue;
+    throw ConfigError(concat("data.intensities is for ", target.name,
+                             ", which is a target, too; give the input another name, with data_set"));
+  }
   for (const auto& [name, of] : options_.intensities) {
     const bool known = std::ranges::any_of(channels_.inputs, [&](const Channel& channel) {
       return channel.name == name || channel.field.variable == name;
@@ -326,8 +331,10 @@ double ImageData::checked_label(double value, const Channel& channel, std::int64
   if (options_.ignore_index && value == static_cast<double>(*options_.ignore_index))
     return std::numeric_limits<double>::quiet_NaN();
   if (const std::optional<double> known = labels_.class_of(value)) return *known;
+  // As it is, for 1.0000001 is no label.
+  const std::string text = value == std::floor(value) ? concat(value) : Json(value).dump();
   throw DataError(concat(channel.name, " in ", files_->source(channel.field.variable, image).path,
-                         " holds the label ", value, known_labels(),
+                         " holds the label ", text, known_labels(),
                          options_.ignore_index ? "" : "; others only as data.ignore_index"));
 }
 
@@ -366,12 +373,14 @@ void ImageData::check_statistics(bool of_targets, bool spared) const {
     if (found.transform != clip && !spared) {
       const auto text = [](const std::string& of) { return of.empty() ? "values as they are" : of; };
       throw DataError(concat("the statistics of ", channel.name, " are of ", text(found.transform),
-                             ", and data.intensities says ", text(clip)));
+                             ", and with data.intensities they are of ", text(clip),
+                             "; data.normalization \"auto\" computes them anew"));
     }
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
       throw DataError(concat(channel.name, " does not vary in data.train",
-                             clip.empty() ? "" : concat(" with data.intensities, ", clip),
-                             ", so it cannot be normalised; leave it out"));
+                             clip.empty() ? ", so it cannot be normalised; leave it out"
+                                          : concat(" with data.intensities, ", clip,
+                                                   ", so it cannot be normalised; clip it elsewhere")));
     }
   };
   for (const Channel& channel : channels_.inputs) check(channel, true);

@@ -25,11 +25,11 @@ struct InputScale {
   double shift = 0, scale = 1;
   bool zero_stays = false;  ///< 0 does not become another number
 
+  double within(double x) const { return x < least ? least : x > most ? most : x; }
+  /// Whether the value is a 0 that stays one.
+  bool stays_zero(double x) const { return zero_stays && within(x) == 0; }
   /// NaN stays NaN.
-  double of(double x) const {
-    const double within = x < least ? least : x > most ? most : x;
-    return zero_stays && within == 0 ? 0 : (within - shift) * scale;
-  }
+  double of(double x) const { return stays_zero(x) ? 0 : (within(x) - shift) * scale; }
 };
 
 /// How a sample is taken from an image.

@@ -132,7 +132,13 @@ void ImageData::make_tiles(const std::vector<std::int64_t>& overlap) {
   double tiles = 0;
   for (const Region& region : valid_) {
     constexpr std::int64_t kMost = 1 << 22;  // which take some GiB
-    tiles += static_cast<double>(region.box.extent.count()) / static_cast<double>(crop_.count());
+    double of_region = 1;
+    for (int d = 0; d < crop_.rank(); ++d) {
+      const auto over = static_cast<double>(overlap.empty() ? 0 : overlap[static_cast<std::size_t>(d)]);
+      of_region *= std::max(
+          1.0, (static_cast<double>(region.box.extent[d]) - over) / (static_cast<double>(crop_[d]) - over));
+    }
+    tiles += of_region;
     if (tiles > static_cast<double>(kMost)) {
       throw ConfigError(concat("data.crop ", crop_, " makes more than ", kMost, " tiles of data.valid, ",
                                files_->path(region.image), " alone of ", files_->extents(region.image),

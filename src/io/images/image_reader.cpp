@@ -253,7 +253,7 @@ void ImageReader::fill_inputs(const SampleRequest& request, std::int64_t number,
     const std::span<const double> noise = noisy ? values.noise(field, space) : std::span<const double>();
     const double sigma = data_.options().noise_sigma.value_or(0.0);
     write_channel(batch.input, request.input, number, c, [&](std::size_t i) {
-      if (std::isnan(x[i]) || (!beyond.empty() && beyond[i])) return 0.0;
+      if (std::isnan(x[i]) || scale.stays_zero(x[i]) || (!beyond.empty() && beyond[i])) return 0.0;
       const double normalised = brightness * scale.of(x[i] + (noisy ? sigma * noise[i] : 0.0)) + shift;
       return (gamma == 1 ? normalised : gamma_of(normalised, gamma)) + (grain > 0 ? grain * added[i] : 0.0);
     });

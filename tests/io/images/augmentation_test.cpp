@@ -406,7 +406,22 @@ TEST(ImageIntensity, IsClippedAndGiven) {
       EXPECT_EQ(statistics.fields.at(name).deviation, 4);
     }
     options.intensities = {{"other", {{low, high}}}};
-    EXPECT_ANY_THROW(inputs(world, options, values, statistics));
+    try {
+      inputs(world, options, values, statistics);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), concat("data.intensities names other, which is no input; known: ", name));
+    }
+    options.intensities = {{name, {{low, high}}}};
+    options.targets = options.variables;
+    options.classes = 0;
+    options.ignore_index.reset();
+    try {
+      inputs(world, options, values, statistics);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("which is a target, too"), std::string::npos) << error.what();
+    }
   });
 }
 
@@ -432,9 +447,10 @@ TEST(ImageIntensity, StatisticsKnowTheirClip) {
     };
     own.intensities = {{name, {{0, 2}}}};
     EXPECT_EQ(says(), concat("the statistics of ", name,
-                             " are of clip(x, 0, 1), and data.intensities says clip(x, 0, 2)"));
+                             " are of clip(x, 0, 1), and with data.intensities they are of clip(x, 0, 2); "
+                             "data.normalization \"auto\" computes them anew"));
     own.intensities.clear();
-    EXPECT_NE(says().find("says values as they are"), std::string::npos);
+    EXPECT_NE(says().find("they are of values as they are"), std::string::npos);
     own.intensities = {{name, {{0, 2}, 1, 2}}};
     EXPECT_EQ(says(), "");
     own.intensities = {{name, {{1e6, 2e6}}}};
@@ -474,6 +490,13 @@ TEST(ImageIntensity, OfPointsThatAreNotZeroLeavesTheOthersAlone) {
       const double wanted = values[i] > 0 ? (values[i] - mean) / std::sqrt(squares) : 0;
       ASSERT_NEAR(HostView<double>(batch.input)[i], wanted, 1e-12) << i;
     }
+    DataOptions changed = options;
+    changed.augment.noise = 0.5;
+    changed.augment.gamma = {0.5, 0.5};
+    ImageData noisy(changed, fixture("images/"), 1, {}, world);
+    const Batch other = noisy.open_reader()->read(request, context);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(HostView<double>(other.input)[i] == 0, !(values[i] > 0)) << i;
   });
 }
 

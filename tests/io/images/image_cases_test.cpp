@@ -72,7 +72,10 @@ TEST(CaseNames, LinksAreFilesOfTheirOwnButToWhatIsNamedToo) {
   for (const char* name : {"store", "plain.nii"}) testing::put_text(at(name), "x");
   for (const char* name : {"a.nii", "b.nii"}) std::filesystem::create_symlink("store", at(name));
   std::filesystem::create_symlink("plain.nii", at("latest.nii"));
-  EXPECT_EQ(expand_patterns({"*.nii", "a.nii", at("plain.nii")}, folder.path()),
+  std::filesystem::create_symlink("a.nii", at("link_to_a.nii"));
+  std::filesystem::create_directory(at("fold"));
+  std::filesystem::create_symlink("../store", at("fold/a.nii"));
+  EXPECT_EQ(expand_patterns({"*.nii", "a.nii", "fold/*", at("plain.nii")}, folder.path()),
             (Names{at("a.nii"), at("b.nii"), at("plain.nii")}));
 }
 
