@@ -7,7 +7,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <regex>
 #include <set>
 #include <utility>
@@ -364,8 +363,8 @@ std::optional<std::vector<std::size_t>> nifti_axes(const std::string& path) {
   const auto* const nifti = dynamic_cast<const NiftiFile*>(file.get());
   if (nifti == nullptr) return std::nullopt;
   std::vector<std::size_t> axes;
-  for (const NiftiAxis& world : std::views::reverse(nifti->header().world))
-    axes.push_back(static_cast<std::size_t>(world.axis));
+  for (const NiftiAxis& world : nifti->header().world)
+    axes.insert(axes.begin(), static_cast<std::size_t>(world.axis));
   return axes;
 }
 

@@ -145,7 +145,8 @@ void ImageData::check_intensities() const {
     throw ConfigError(concat("data.intensities is for ", target.name,
                              ", which is a target, too; give the input another name, with data_set"));
   }
-  for (const auto& [name, of] : options_.intensities) {
+  for (const auto& entry : options_.intensities) {
+    const std::string& name = entry.first;
     const bool known = std::ranges::any_of(channels_.inputs, [&](const Channel& channel) {
       return channel.name == name || channel.field.variable == name;
     });
