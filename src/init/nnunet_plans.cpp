@@ -262,9 +262,8 @@ void add_normalization(const Planned& plan, std::size_t channels, NnunetPlan& re
   if (masked) result.intensity = "zscore_nonzero";
   if (masked && whole)
     result.notices.push_back(
-        "nnU-Net normalises some channels by their points that are not 0, and others by all "
-        "(use_mask_for_norm); "
-        "here all are by the former (data.intensity)");
+        "nnU-Net normalises some channels by their points that are not 0, and others by all of them "
+        "(use_mask_for_norm); here all are by the former (data.intensity)");
   if (rescaled && result.intensity.empty() && others.empty()) {
     result.intensity = "percentiles";
   } else if (rescaled) {
@@ -280,7 +279,7 @@ void add_normalization(const Planned& plan, std::size_t channels, NnunetPlan& re
 
 /// As nnUNetTrainer's get_training_transforms and configure_rotation_dummyDA_mirroring_and_inital_patch_size
 /// have it (nnU-Net 2.5), as far as it is in data.augment.
-std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& patch) {
+std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& patch, std::int64_t batch) {
   // The longest edge of a patch over its first one, and in the plane over its shorter one.
   constexpr double kFlat = 3, kFlatPlane = 1.5;
   const std::int64_t longest = std::ranges::max(patch);
@@ -295,8 +294,9 @@ std::string augment_of(const Planned& plan, const std::vector<std::int64_t>& pat
   }
   // So many samples of a batch, the last ones, hold foreground.
   constexpr double kOthers = 0.67, kDigits = 1000;
-  const auto batch = static_cast<double>(plan.as<std::int64_t>(plan["batch_size"], "batch_size"));
-  const double foreground = std::round(kDigits * (batch - std::nearbyint(batch * kOthers)) / batch) / kDigits;
+  const auto samples = static_cast<double>(batch);
+  const double others = std::nearbyint(samples * kOthers),
+               foreground = std::round(kDigits * (samples - others) / samples) / kDigits;
   // Of thick slices nnU-Net scales the plane alone, and here scale is along all axes.
   return concat(R"({"foreground": )", Json(foreground).dump(), R"(, "rotation": )", list_text(angles),
                 flat ? "" : R"(, "scale": [0.7, 1.4])",
@@ -321,7 +321,9 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, co
     plan.error(concat("has the patch_size ", list_text(patch)));
   result.patch = along_images(plan, patch);
   result.spacing = along_images(plan, spacing);
-  result.augment = augment_of(plan, patch);
+  const auto batch = plan.as<std::int64_t>(plan["batch_size"], "batch_size");
+  if (batch < 1) plan.error(concat("has the batch_size ", batch));
+  result.augment = augment_of(plan, patch, batch);
   result.training.model = model_of(plan);
   result.training.loss =
       concat(R"({"type": "dice_cross_entropy", "include_background": false, "smoothing": 1e-5)",
@@ -332,8 +334,7 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, co
       R"({"type": "sgd", "momentum": 0.99, "nesterov": true, "learning_rate": 0.01, "weight_decay": 3e-3, "clip_norm": 12})";
   result.training.schedule = R"({"type": "poly"})";
   result.training.validate_every = result.training.save_every = 2500;
-  result.training.train = concat(R"({"steps": 250000, "batch_size": )",
-                                 plan.as<std::int64_t>(plan["batch_size"], "batch_size"), "}");
+  result.training.train = concat(R"({"steps": 250000, "batch_size": )", batch, "}");
   add_normalization(plan, images.channels, result);
   return result;
 }

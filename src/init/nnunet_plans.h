@@ -8,7 +8,7 @@
 namespace jigsaw::inline init {
 
 /// What nnU-Net planned for a data set, in the words of a configuration; lists are along the dims of the
-/// files.
+/// images.
 struct NnunetPlan {
   std::string name;                 ///< of nnU-Net's configuration: "3d_fullres"
   std::vector<std::int64_t> patch;  ///< points of a training sample

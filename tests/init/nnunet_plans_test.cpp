@@ -90,6 +90,9 @@ TEST(NnunetPlans, RefusesWhatIsOfOtherImages) {
   plans["configurations"]["3d_fullres"]["patch_size"][0] = -4;
   EXPECT_NE(error(plans).find("has the patch_size [-4, 16, 24]"), std::string::npos);
   plans = flat_plans();
+  plans["configurations"]["3d_fullres"]["batch_size"] = 0;
+  EXPECT_NE(error(plans).find("has the batch_size 0"), std::string::npos);
+  plans = flat_plans();
   plans["configurations"]["3d_fullres"]["previous_stage"] = "3d_lowres";
   EXPECT_NE(error(plans).find("second stage of a cascade"), std::string::npos);
   plans = flat_plans();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <mutex>
 
 #include "config/config.h"
@@ -121,6 +122,27 @@ TEST(GoldenLosses, OfVolumesOnEveryMesh) {
       EXPECT_NEAR(answer.loss / golden.loss, 1, 1e-13);
       EXPECT_LE(relative_difference(answer.gradient.at("prediction"), golden.gradient), 1e-12);
     }
+  }
+}
+
+/// A loss is that of the loops on every mesh, and its gradient is their central differences.
+void expect_as_loops(const ClassLoss& loss, const Case& test,
+                     const std::function<double(const std::vector<double>& logits)>& wanted) {
+  constexpr double kScale = 2.5, kStep = 1e-5;
+  std::vector<double> slopes, logits = test.prediction;
+  for (double& logit : logits) {
+    const double middle = logit;
+    logit = middle + kStep;
+    const double above = wanted(logits);
+    logit = middle - kStep;
+    slopes.push_back(kScale * (above - wanted(logits)) / (2 * kStep));
+    logit = middle;
+  }
+  for (const Sizes& sizes : kMeshes) {
+    SCOPED_TRACE(sizes.ranks());
+    const Answer answer = on_mesh(loss, test, kScale, sizes);
+    EXPECT_NEAR(answer.loss, wanted(test.prediction), 1e-13);
+    EXPECT_LE(relative_difference(answer.gradient.at("prediction"), slopes), 1e-7);
   }
 }
 
@@ -256,21 +278,7 @@ TEST(ClassLosses, OfABatchAreThoseOfAllItsSamplesTogether) {
     Json options = {{"type", name}, {"batch", true}, {"class_weights", weights}};
     if (name != "cross_entropy") options["smoothing"] = smoothing;
     const ClassLoss loss(class_loss_options(configured(options)), 3, rows);
-    std::vector<double> slopes, logits = test.prediction;
-    for (double& logit : logits) {
-      const double middle = logit, step = 1e-5;
-      logit = middle + step;
-      const double above = wanted(logits);
-      logit = middle - step;
-      slopes.push_back(2.5 * (above - wanted(logits)) / (2 * step));
-      logit = middle;
-    }
-    for (const Sizes& sizes : kMeshes) {
-      SCOPED_TRACE(sizes.ranks());
-      const Answer answer = on_mesh(loss, test, 2.5, sizes);
-      EXPECT_NEAR(answer.loss, wanted(test.prediction), 1e-13);
-      EXPECT_LE(relative_difference(answer.gradient.at("prediction"), slopes), 1e-7);
-    }
+    expect_as_loops(loss, test, wanted);
   }
 }
 
@@ -317,21 +325,7 @@ TEST(ClassLosses, OfRegionsAreBinaryCrossEntropyAndDiceOfEach) {
     Json options = {{"type", name}};
     if (name != "cross_entropy") options["smoothing"] = smoothing;
     const ClassLoss loss(class_loss_options(configured(options), true), 3, rows);
-    std::vector<double> slopes, logits = test.prediction;
-    for (double& logit : logits) {
-      const double middle = logit, step = 1e-5;
-      logit = middle + step;
-      const double above = wanted(logits);
-      logit = middle - step;
-      slopes.push_back(2.5 * (above - wanted(logits)) / (2 * step));
-      logit = middle;
-    }
-    for (const Sizes& sizes : kMeshes) {
-      SCOPED_TRACE(sizes.ranks());
-      const Answer answer = on_mesh(loss, test, 2.5, sizes);
-      EXPECT_NEAR(answer.loss, wanted(test.prediction), 1e-13);
-      EXPECT_LE(relative_difference(answer.gradient.at("prediction"), slopes), 1e-7);
-    }
+    expect_as_loops(loss, test, wanted);
   }
 }
 

@@ -34,8 +34,7 @@ void declare(Keys<AugmentOptions>& keys) {
                    here("noise").above(0) || here("blur").above(0))
       .doc(
           "With which each of rotation, scale, elastic, brightness, shift, gamma, noise and blur is applied "
-          "to "
-          "a sample.");
+          "to a sample.");
   keys.add("probabilities", &O::probabilities)
       .range(0, 1)
       .doc("Those of single ones, where they are others: {\"rotation\": 0.2, \"noise\": 0.1}.");
