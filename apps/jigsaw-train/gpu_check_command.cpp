@@ -10,7 +10,6 @@
 #include "base/pci_device.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "comm/watchdog.h"
 #include "commands.h"
 #include "config/config.h"
 #include "estimate/calibration.h"
@@ -130,39 +129,6 @@ void require_right(Communicator& world, const std::string& wrong) {
     if (!wrong.empty()) fail(wrong);
   });
 }
-
-/// Ends the job when a rank, or its GPU, does not go on. Its files stand in the working folder, which ranks
-/// of all machines see as a rule.
-class Watch {
- public:
-  explicit Watch(Job& job) {
-    if (job.configuration.watchdog_seconds <= 0) return;
-    WatchdogOptions options{.seconds = job.configuration.watchdog_seconds};
-    options.grace_seconds = std::min(options.grace_seconds, options.seconds);
-    options.folder = kFolder;
-    options.rank = job.world.rank();
-    options.size = job.world.size();
-    watchdog_ = std::make_unique<Watchdog>(options, job.world.log(), [&job](const std::string& report) {
-      print_error(report, job.world.rank(), job.world.size());
-      job.world.abort(static_cast<int>(ExitCode::kInternal));
-    });
-  }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch() {
-    watchdog_.reset();
-    std::error_code not_empty;
-    std::filesystem::remove(kFolder, not_empty);
-  }
-  void beat() {
-    if (watchdog_) watchdog_->beat(++part_);
-  }
-
- private:
-  static constexpr const char* kFolder = "jigsaw-gpu-check";
-  std::unique_ptr<Watchdog> watchdog_;
-  std::int64_t part_ = 0;
-};
 
 /// "; NVLink to GPUs 1, 2; host memory to GPU 3" of those that this rank sees.
 std::string peers_text(int device) {
@@ -295,30 +261,32 @@ ExitCode check_gpus(Job& job, const GpuCheckArguments& options) {
   tell_ranks(job);
   auto [mesh, names] = axes_of(job, options);
   const Rank rank{world.context(), mesh};
-  Watch watch(job);
+  // A GPU that does not answer holds up a rank alone, too.
+  if (!job.watch && job.configuration.watchdog_seconds > 0)
+    job.watch = std::make_unique<JobWatch>(job.world, job.configuration.watchdog_seconds);
   for (const DType type : {DType::kFloat32, DType::kBfloat16})
     require_right(world, wrong_product(rank, type));
   require_right(world, wrong_sum(rank));
-  watch.beat();
+  beat();
   std::vector<int> axes;
   for (int axis = 0; axis < mesh.shape().axes; ++axis) {
     if (mesh.size(axis) > 1) axes.push_back(axis);
   }
   require_right(world, wrong_collective(world));
   for (const int axis : axes) require_right(world, wrong_collective(mesh.communicator(axis_bit(axis))));
-  watch.beat();
+  beat();
   const Machine measured = measure_machine(rank);
   constexpr std::int64_t kSide = 512;
   const double bf16 = products_per_second(rank, DType::kBfloat16, kSide);
   job.log.info(concat("products: ", rate_text(measured.flops_per_second, "FLOP/s"), " in float32, ",
                       rate_text(bf16, "FLOP/s"),
                       " in bfloat16; memory: ", rate_text(measured.memory_bytes_per_second, "B/s")));
-  watch.beat();
+  beat();
   const CopyRates copies = copy_rates(rank);
   require_right(world, copies.wrong);
   job.log.info(concat("copies: ", rate_text(copies.up, "B/s"), " to the GPU, ", rate_text(copies.down, "B/s"),
                       " from it"));
-  watch.beat();
+  beat();
   MachineModel assumed = job.configuration.machine
                              ? machine_model(*job.configuration.machine, jigsaw::Device::kCuda)
                              : machine_of_gpus_here();
@@ -332,7 +300,7 @@ ExitCode check_gpus(Job& job, const GpuCheckArguments& options) {
     const auto a = static_cast<std::size_t>(axis);
     tell_links(job.log, names[a], mesh.size(axis), measured.links[a], plan.links[a], assumed.name,
                collective_rates(rank, axis, most, kSeconds / static_cast<double>(axes.size())));
-    watch.beat();
+    beat();
   }
   job.log.info("the numbers of all products, copies and collectives are right");
   return ExitCode::kDone;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/heartbeat.h"
 #include "base/host.h"
 #include "base/overdue.h"
 #include "base/printable.h"
@@ -137,6 +138,10 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
       device = rank_device(*context);
     });
   });
+  const WorksFor works_for(std::make_shared<Heartbeat>());
+  std::unique_ptr<JobWatch> watch;
+  if (session.size() > 1 && configuration.watchdog_seconds > 0)
+    watch = std::make_unique<JobWatch>(*everyone, configuration.watchdog_seconds);
   together(*everyone, [&] { require_like_devices(*everyone, device, carrier); });
   set_flush_to_zero(threads);
   share_chunks(*everyone);
@@ -151,7 +156,9 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   }
   if (carrier == Carrier::kMpi && context->backend() == Backend::kCuda)
     log.info("arrays that are not summed go from GPU to GPU by MPI (JIGSAW_CUDA_AWARE_MPI)");
-  Job job{configuration, start.folder, *world, log, device};
+  Job job{configuration, start.folder, *world, log, device, nullptr};
+  job.watch = std::move(watch);
+  if (job.watch) job.watch->follow(*world);
   try {
     const ExitCode code = work(job);
     for (const std::string& remark : take_remarks(world->context())) log.warn(remark);

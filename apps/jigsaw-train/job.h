@@ -2,12 +2,14 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/communicator.h"
+#include "job_watch.h"
 #include "options.h"
 #include "task/configuration.h"
 #include "task/device.h"
@@ -34,7 +36,8 @@ struct Job {
   std::filesystem::path folder;  ///< the configuration's, from which relative data files start
   Communicator& world;
   Log& log;
-  RankDevice device;  ///< what this rank computes on
+  RankDevice device;                ///< what this rank computes on
+  std::unique_ptr<JobWatch> watch;  ///< null for a rank alone, and where watchdog_seconds is 0
 };
 
 /// Starts MPI, has rank 0 read the configuration for all (or takes that which is given: no file, no folder),

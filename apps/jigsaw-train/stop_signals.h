@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <string>
 
 namespace jigsaw {
 
@@ -13,5 +14,7 @@ void install_stop_signals();
 void remove_stop_signals();
 /// From now on they only set what is returned, to the signal's number; 0: none has come.
 const std::atomic<int>& keep_stop_signals();
+/// Where one of them ends the process, this file and then its folder go first; "": nothing, as at the start.
+void remove_on_stop(const std::string& file);
 
 }  // namespace jigsaw

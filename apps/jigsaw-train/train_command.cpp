@@ -69,6 +69,7 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
     ClimatologyScores climatology(job.log);
     if (job.configuration.validation.climatology) run.observers.push_back(&climatology);
     if (job.configuration.report || job.configuration.tensorboard) run.observers.push_back(&files);
+    run.on_watched = [&job] { job.watch.reset(); };
     tell_mesh(job, job.world.size());
     Trainer trainer(job.configuration, run, job.world, job.log);
     trainer.stop_on(keep_stop_signals());  // until now there was nothing to save, and they ended it

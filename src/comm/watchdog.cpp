@@ -49,9 +49,11 @@ Watchdog::Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
       give_up_(std::move(give_up)),
       patience_(in_seconds(options_.seconds), std::chrono::steady_clock::now()) {
   if (!options_.heartbeat) options_.heartbeat = std::make_shared<Heartbeat>();
-  std::error_code ignored;
-  std::filesystem::create_directories(options_.folder, ignored);
-  remove_left();
+  if (!options_.folder.empty()) {
+    std::error_code ignored;
+    std::filesystem::create_directories(options_.folder, ignored);
+    remove_left();
+  }
   if (options_.size > 1) {
     try {
       const File made(alive().string(), O_WRONLY | O_CREAT);
@@ -72,6 +74,11 @@ Watchdog::~Watchdog() {
   thread_.join();
   std::error_code ignored;
   if (options_.rank == 0) std::filesystem::remove(alive(), ignored);
+}
+
+void Watchdog::follow(std::shared_ptr<const CallLog> log) {
+  const std::lock_guard lock(mutex_);
+  log_ = std::move(log);
 }
 
 void Watchdog::beat(std::int64_t step) {
@@ -125,7 +132,7 @@ Watchdog::Wait Watchdog::await_others() {
 
 /// Whether it has ended the job, or has itself to end.
 bool Watchdog::speak() {
-  write_status();
+  if (!options_.folder.empty()) write_status();
   Wait waited = await_others();
   bool lowest = true;
   for (int rank = 0; rank < options_.rank; ++rank) lowest = lowest && !has_spoken(rank);
@@ -144,7 +151,7 @@ bool Watchdog::speak() {
   std::filesystem::remove(alive(), ignored);  // the job ends without destructors
   const std::string said =
       concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : own_status().text);
-  if (lowest) keep_statuses(said);
+  if (lowest && !options_.folder.empty()) keep_statuses(said);
   give_up_(said);
   return true;
 }
@@ -152,7 +159,8 @@ bool Watchdog::speak() {
 Watchdog::Status Watchdog::own_status() const {
   const std::lock_guard lock(mutex_);
   const CallLog::Position position = log_->position();
-  Status status{concat("rank ", options_.rank, " in step ", step_, " ", position.text), std::nullopt};
+  Status status{concat("rank ", options_.rank, step_ ? concat(" in step ", *step_) : "", " ", position.text),
+                std::nullopt};
   if (position.arrived) status.call = position.ordinal;
   return status;
 }
@@ -164,6 +172,7 @@ std::filesystem::path Watchdog::file(int rank) const {
 /// NFS remembers that a file was not there for as long as what it knows of the folder holds (acdirmin, 30
 /// seconds), which is longer than the grace. Whoever opens the folder has it ask the server (close-to-open).
 bool Watchdog::has_spoken(int rank) {
+  if (options_.folder.empty()) return true;
   if (const auto now = std::chrono::steady_clock::now(); now >= folder_holds_until_) {
     folder_holds_until_ = now + std::chrono::seconds(1);
     try {
@@ -182,7 +191,10 @@ void Watchdog::write_status() const {
   const Status own = own_status();
   std::string text = concat(own.text, '\n', own.call ? concat(kIn, *own.call, " of the job") : "in no call",
                             "; the last calls:\n");
-  for (const CallLog::Entry& entry : log_->last())
+  std::unique_lock lock(mutex_);
+  const std::shared_ptr<const CallLog> log = log_;
+  lock.unlock();
+  for (const CallLog::Entry& entry : log->last())
     text += concat(entry.ordinal, ' ', entry.describe(), ' ', name(entry.state), '\n');
   try {
     fresh_file(beside).write(std::as_bytes(std::span(text)), 0);

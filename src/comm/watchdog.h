@@ -19,7 +19,7 @@ namespace jigsaw::inline comm {
 struct WatchdogOptions {
   double seconds = 600;          ///< without progress until it reports
   double grace_seconds = 10;     ///< at most, for the other ranks' files to appear
-  std::filesystem::path folder;  ///< made if needed; a file system that all ranks see
+  std::filesystem::path folder;  ///< made if needed; a file system that all ranks see; "" for a rank alone
   int rank = 0;
   int size = 1;
   /// Of the rank; null: beat() alone counts.
@@ -43,6 +43,13 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  /// What stands in its folder while it watches several ranks.
+  static std::filesystem::path alive_file(const std::filesystem::path& folder) {
+    return folder / "watchdog_alive";
+  }
+
+  /// From now on the rank's calls stand in this log.
+  void follow(std::shared_ptr<const CallLog> log);
   /// Progress was made: the rank has come to this step.
   void beat(std::int64_t step);
 
@@ -65,7 +72,7 @@ class Watchdog {
   Status written_status(int rank) const;
   std::filesystem::path file(int rank) const;
   bool has_spoken(int rank);
-  std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }
+  std::filesystem::path alive() const { return alive_file(options_.folder); }
   void write_status() const;
   void keep_statuses(const std::string& report) const;
   void remove_left() const;
@@ -77,7 +84,7 @@ class Watchdog {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;
-  std::int64_t step_ = 0;
+  std::optional<std::int64_t> step_;  ///< of those that beat() told
   Patience patience_;
   std::chrono::steady_clock::time_point folder_holds_until_{};  ///< then it is opened again
   std::thread thread_;

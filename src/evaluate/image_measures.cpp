@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/heartbeat.h"
+
 namespace jigsaw::inline evaluate {
 
 namespace {
@@ -39,6 +41,7 @@ std::vector<double> filtered(std::vector<double> values, Shape extent) {
           const double weight = weights[static_cast<std::size_t>(k)];
           for (std::int64_t j = 0; j < inner; ++j) to[j] += weight * from[j];
         }
+        beat();
       }
     }
     values = std::move(result);

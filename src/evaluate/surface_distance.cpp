@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/heartbeat.h"
+
 namespace jigsaw::inline evaluate {
 
 namespace {
@@ -29,7 +31,10 @@ double percentile95(std::vector<double> values) {
 double directed(const std::vector<NearestPoints::Point>& from, const NearestPoints& to) {
   std::vector<double> distances;
   distances.reserve(from.size());
-  for (const NearestPoints::Point& point : from) distances.push_back(to.distance(point));
+  for (const NearestPoints::Point& point : from) {
+    distances.push_back(to.distance(point));
+    beat();
+  }
   return percentile95(std::move(distances));
 }
 

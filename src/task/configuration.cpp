@@ -367,7 +367,8 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .at_least(0)
       .doc(
-          "Without progress for so long, a training says which rank waits where and ends; so it does where a "
+          "Without progress of any rank for so long, a job says which rank waits where and ends; so it does "
+          "where a "
           "GPU's driver does not answer for so long when the run begins; 0: never.");
   keys.add("data", &O::data).required().doc("Files and what is made of them.");
   keys.tagged("model", &O::model, model_types).required().doc("The network.");

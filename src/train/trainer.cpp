@@ -89,6 +89,7 @@ void Trainer::open_run_directory(const Configuration& configuration) {
       std::make_unique<Checkpointer>(configuration.checkpoint, directory_->checkpoints_path(), world_, log_);
   progress_ = std::make_unique<Progress>(log_);
   if (configuration.watchdog_seconds > 0) open_watchdog(configuration);
+  options_.on_watched();
 }
 
 void Trainer::open_watchdog(const Configuration& configuration) {

@@ -46,6 +46,8 @@ struct RunOptions {
   bool find_nan = false;                     ///< replay steps that go wrong, see NanSearch
   const std::atomic<int>* stop = nullptr;    ///< the number of a signal: end with a checkpoint; 0: none
   std::vector<RunObserver*> observers = {};  ///< look on
+  /// Called when the run's own watchdog begins, or is not wanted: who watched before that may end.
+  std::function<void()> on_watched = [] {};
   /// Seconds since some moment, for what is timed and for the limit.
   std::function<double()> clock = monotonic_seconds;
 };
@@ -122,7 +124,8 @@ class Trainer {
   Communicator& world_;
   Log& log_;
   double started_ = 0;
-  std::shared_ptr<Heartbeat> heartbeat_ = std::make_shared<Heartbeat>();
+  std::shared_ptr<Heartbeat> heartbeat_ =
+      current_heartbeat() ? current_heartbeat() : std::make_shared<Heartbeat>();
   WorksFor works_for_{heartbeat_};
   RunTrace trace_;
   // Opened by run_, on its way.

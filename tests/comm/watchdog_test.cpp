@@ -121,7 +121,7 @@ TEST_F(WatchdogTest, WhoIsInNoCallOrHasComeLeastFarHasNotArrived) {
       text = report.get_future().get();
     });
     EXPECT_TRUE(
-        text.starts_with("no progress for 0.3 seconds: rank 0 in step 0 waits in control #29 on "
+        text.starts_with("no progress for 0.3 seconds: rank 0 waits in control #29 on "
                          "world (0 elements); rank 1 is there"))
         << text;
     return text;
@@ -149,7 +149,7 @@ TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
   });
   EXPECT_EQ(text,
             "no progress for 0.3 seconds: each of ranks 0, 1 says nothing; "
-            "rank 2 in step 0 has made no call yet");
+            "rank 2 has made no call yet");
 }
 
 /// Others' files cannot be looked for, nor the own one be written, and the job ends all the same.
@@ -164,7 +164,7 @@ TEST_F(WatchdogTest, SpeaksWithoutItsFolder) {
     Watchdog watchdog(first, comm.log(), [&](const std::string& spoken) { report.set_value(spoken); });
     text = report.get_future().get();
   });
-  EXPECT_EQ(text, "no progress for 0.3 seconds: rank 0 in step 0 has made no call yet; rank 1 says nothing");
+  EXPECT_EQ(text, "no progress for 0.3 seconds: rank 0 has made no call yet; rank 1 says nothing");
 }
 
 /// Of thousands the line is short; all that they wrote is in one file, which the next start leaves, though it
@@ -186,7 +186,7 @@ TEST_F(WatchdogTest, ManyRanksAreToldTogetherAndKeptInOneFile) {
     text = report.get_future().get();
   });
   EXPECT_TRUE(
-      text.starts_with("no progress for 0.3 seconds: rank 0 in step 0 has made no call yet; each of "
+      text.starts_with("no progress for 0.3 seconds: rank 0 has made no call yet; each of "
                        "ranks 1 to 19 waits; rank 20 is at 20; rank 21 is at 21; "))
       << text;
   EXPECT_TRUE(text.ends_with("; rank 33 is at 33; 6 other ranks elsewhere; not arrived: rank 0")) << text;
@@ -212,8 +212,26 @@ TEST_F(WatchdogTest, ManyRanksAreToldTogetherAndKeptInOneFile) {
   ASSERT_EQ(kept.size(), 1U);
   std::ostringstream whole;
   whole << std::ifstream(kept.front()).rdbuf();
-  EXPECT_TRUE(whole.str().starts_with(text + "\n\nrank 0 in step 0 has made no call yet\n")) << whole.str();
+  EXPECT_TRUE(whole.str().starts_with(text + "\n\nrank 0 has made no call yet\n")) << whole.str();
   EXPECT_TRUE(whole.str().ends_with("\nrank 39 is at 39\nin call 7 of the job\n")) << whole.str();
+}
+
+/// A rank alone needs no folder, and leaves files of others in the working folder alone.
+TEST_F(WatchdogTest, ARankAloneSpeaksWithoutFiles) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directories(folder_);
+  std::filesystem::current_path(folder_);
+  std::ofstream("watchdog_0.txt") << "precious";
+  std::promise<std::string> report;
+  run_ranks(1, [&](Communicator& comm) {
+    WatchdogOptions alone = options(comm);
+    alone.folder.clear();
+    const Watchdog watchdog(alone, comm.log(), [&](const std::string& spoken) { report.set_value(spoken); });
+    EXPECT_EQ(report.get_future().get(), "no progress for 0.3 seconds: rank 0 has made no call yet");
+  });
+  std::filesystem::current_path(before);
+  EXPECT_EQ(text_of(0), "precious");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 /// Pipes whose other end nobody opens, and links to files of others.
@@ -231,10 +249,9 @@ TEST_F(WatchdogTest, WhatHasTheNamesOfItsFilesIsNeitherWaitedForNorFollowed) {
     run_ranks(1, [&](Communicator& comm) {
       Watchdog watchdog(options(comm), comm.log(),
                         [&](const std::string& spoken) { report.set_value(spoken); });
-      EXPECT_EQ(report.get_future().get(),
-                "no progress for 0.3 seconds: rank 0 in step 0 has made no call yet");
+      EXPECT_EQ(report.get_future().get(), "no progress for 0.3 seconds: rank 0 has made no call yet");
     });
-    EXPECT_EQ(text_of(0), "rank 0 in step 0 has made no call yet\nin no call; the last calls:\n");
+    EXPECT_EQ(text_of(0), "rank 0 has made no call yet\nin no call; the last calls:\n");
     std::ifstream in(precious);
     std::string kept;
     in >> kept;

@@ -53,6 +53,8 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
+  /// The working folder of its ranks.
+  const std::filesystem::path& folder() const { return folder_.path(); }
   /// The processes of jigsaw-train that have started, by rank; each has told its number.
   std::vector<pid_t> ranks() const;
   /// What stands on stdout so far.

@@ -2,6 +2,7 @@
 // call ahead of the others, in training, validation, saving and loading.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
@@ -122,6 +123,53 @@ TEST_F(HangTest, TheJobEndsAndSaysWhoItWas) {
     }
   }
   std::printf("%d cases of a rank that is late, stops, dies or is ahead\n", cases);
+}
+
+/// What stands in a folder of the watchdog's in the working folder of a job; none: there is no such folder.
+std::vector<std::string> watchdog_files(const fs::path& working_folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(working_folder)) {
+    if (entry.path().string().find("jigsaw-watchdog.") != std::string::npos)
+      names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+/// Of commands that have no run directory, in the middle of what they do.
+TEST_F(HangTest, AnEvaluationThatHangsEndsAndSaysWhoItWas) {
+  const std::string evaluate =
+      "evaluate " + arguments("other") + "--checkpoint " + (folder_ / "begun") + " --set watchdog_seconds=";
+  for (int limit = 2;; limit *= 2) {
+    SCOPED_TRACE(limit);
+    setenv("JIGSAW_FAULT", "1:40:stop", 1);
+    Running running(kRanks, evaluate + std::to_string(limit), JIGSAW_TRAIN_CRASHING);
+    unsetenv("JIGSAW_FAULT");
+    const Outcome ended = running.collect();
+    ASSERT_EQ(ended.exit_code, 1) << ended.out << ended.err;
+    ASSERT_EQ(ended.errors().size(), 1U) << ended.err;
+    const std::vector<std::string> left = watchdog_files(running.folder());
+    EXPECT_TRUE(std::ranges::any_of(left, [](const std::string& name) { return name.ends_with("Z.txt"); }));
+    const bool named = ended.errors()[0].find("not arrived: rank 1") != std::string::npos;
+    if (!named && limit < 200) continue;
+    EXPECT_TRUE(named) << ended.err;
+    break;
+  }
+  Running whole(kRanks, evaluate + "600");
+  const Outcome done = whole.collect();
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(watchdog_files(whole.folder()).empty()) << "left behind";
+}
+
+/// A signal ends it as any program, and what the watchdog had goes with it.
+TEST_F(HangTest, AnEvaluationThatASignalEndsLeavesNothing) {
+  setenv("JIGSAW_FAULT", "1:40:stop", 1);
+  Running running(kRanks, "evaluate " + arguments("other") + "--checkpoint " + (folder_ / "begun"),
+                  JIGSAW_TRAIN_CRASHING);
+  unsetenv("JIGSAW_FAULT");
+  ASSERT_TRUE(running.until([&] { return !watchdog_files(running.folder()).empty(); }));
+  kill(running.ranks().at(0), SIGTERM);
+  EXPECT_NE(running.collect().exit_code, 0);
+  EXPECT_TRUE(watchdog_files(running.folder()).empty());
 }
 
 }  // namespace
