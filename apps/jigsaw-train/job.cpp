@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/exit_file.h"
 #include "base/heartbeat.h"
 #include "base/host.h"
 #include "base/overdue.h"
@@ -23,6 +24,7 @@
 #include "kernels/flush_to_zero.h"
 #include "kernels/remarks.h"
 #include "samples/shared_chunks.h"
+#include "stop_signals.h"
 #include "task/device.h"
 
 namespace jigsaw {
@@ -123,8 +125,10 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const bool asks_driver = configuration.device != DeviceChoice::kCpu && cuda_runtime_version() > 0;
   const auto of_driver = [&](const auto& ask) {
     if (!asks_driver) return ask();
-    const Overdue watch = driver_watch(configuration.watchdog_seconds, session.rank(), session.size(),
-                                       [&] { everyone->abort(static_cast<int>(ExitCode::kInternal)); });
+    const Overdue watch = driver_watch(configuration.watchdog_seconds, session.rank(), session.size(), [&] {
+      note_exit_code(static_cast<int>(ExitCode::kInternal));
+      everyone->abort(static_cast<int>(ExitCode::kInternal));
+    });
     ask();
   };
   together(*everyone, [&] {
@@ -169,12 +173,16 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
     throw;
   } catch (const std::exception& error) {
     log.end_status(true);
-    if (dynamic_cast<const PeerError*>(&error) != nullptr) std::this_thread::sleep_for(kMostUntilTold);
+    const bool of_peer = dynamic_cast<const PeerError*>(&error) != nullptr;
+    if (of_peer) std::this_thread::sleep_for(kMostUntilTold);
     // This rank alone: the others wait for it somewhere, and are ended with it.
     const auto* known = dynamic_cast<const Error*>(&error);
+    const ExitCode code = known != nullptr ? known->code() : ExitCode::kInternal;
+    if (!of_peer) note_exit_code(static_cast<int>(code));
     log.record(printable(concat("error: ", error.what())));
     print_error(error.what(), session.rank(), session.size());
-    world->abort(static_cast<int>(known != nullptr ? known->code() : ExitCode::kInternal));
+    job.watch.reset();  // the job ends without destructors
+    world->abort(static_cast<int>(code));
     return ExitCode::kInternal;
   }
 }
@@ -211,14 +219,18 @@ ExitCode run_started(const MakeStart& make_start, const std::function<ExitCode(J
   // Before MPI is initialised, when the launcher's number is all that a rank knows of those beside it.
   if (const auto here = launched_rank_on_machine(); here && wants_cuda_aware_mpi()) {
     const Overdue watch =
-        driver_watch(Configuration().watchdog_seconds, launched_rank(), launched_ranks().value_or(1),
-                     [] { std::_Exit(static_cast<int>(ExitCode::kInternal)); });
+        driver_watch(Configuration().watchdog_seconds, launched_rank(), launched_ranks().value_or(1), [] {
+          note_exit_code(static_cast<int>(ExitCode::kInternal));
+          std::_Exit(static_cast<int>(ExitCode::kInternal));
+        });
     choose_cuda_device(*here);
   }
   MpiSession session;
   try {
     return run_on(session, make_start, work);
   } catch (const AgreedError& error) {
+    // Launchers end all ranks once one is at its end: then a signal is no stop any more.
+    keep_stop_signals();
     if (session.rank() == error.speaker()) print_error(error.what(), error.speaker(), session.size());
     return error.code();
   }

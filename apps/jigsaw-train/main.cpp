@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/exit_file.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -153,6 +154,22 @@ ExitCode run(int argc, char** argv) {
   return code;
 }
 
+ExitCode run_and_tell(int argc, char** argv) {
+  ExitCode code = ExitCode::kInternal;
+  std::string message;
+  try {
+    return run(argc, argv);
+  } catch (const Error& error) {
+    code = error.code();
+    message = error.what();
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  keep_stop_signals();
+  if (launched_rank() == 0) print_error(message, 0, 1);
+  return code;
+}
+
 }  // namespace
 }  // namespace jigsaw
 
@@ -172,16 +189,8 @@ int main(int argc, char** argv) {
   }
   if (constexpr const char* kSelf = "/proc/self/exe"; std::filesystem::exists(kSelf))
     set_probe_program(kSelf);
-  ExitCode code = ExitCode::kInternal;
-  std::string message;
-  try {
-    return static_cast<int>(run(argc, argv));
-  } catch (const Error& error) {
-    code = error.code();
-    message = error.what();
-  } catch (const std::exception& error) {
-    message = error.what();
-  }
-  if (launched_rank() == 0) print_error(message, 0, 1);
-  return static_cast<int>(code);
+  take_exit_file();
+  const int code = static_cast<int>(run_and_tell(argc, argv));
+  if (launched_rank() == 0) note_exit_code(code);
+  return code;
 }

@@ -422,7 +422,7 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
       std::cout << name(status.state);
       if (status.exit_code) std::cout << " " << *status.exit_code;
       std::cout << '\n';
-    } else if (status.state == RunState::kInterrupted) {
+    } else if (status.state == RunState::kInterrupted || status.state == RunState::kWaiting) {
       write_exit_code(task.folder, options.gave_up);
     }
   } else if (options.size) {

@@ -18,6 +18,7 @@ jobs=$1
 shift
 options=()
 while (($# > 0)) && [[ $1 != -- ]]; do
+  [[ $1 != --export* || $1 == --export=ALL* ]] || die "$1 keeps from the jobs what a chain tells them; leave it out"
   options+=("$1")
   shift
 done

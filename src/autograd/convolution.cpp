@@ -418,6 +418,14 @@ std::vector<ProofCase> transposed_convolution_cases() {
       });
     }
   }
+  // Between what the kernel reaches lie outputs that read nothing.
+  ProofCase& gaps = cases.emplace_back(ProofCase{"1 x 2, stride 3", {}});
+  for (const std::vector<Shape>& inputs : weighted(proof_fields(), {1, 2}, true)) {
+    const Shape space{3 * inputs[0][1] - 1, 3 * inputs[0][2]};
+    add_instance(gaps, inputs, [space](Tape& tape, const std::vector<Variable>& x) {
+      return transposed_convolution(tape, x[0], x[1], square_window({1, 2}, 3), 1, {0, 0}, space);
+    });
+  }
   return cases;
 }
 

@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/exit_file.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -73,7 +75,7 @@ Watchdog::~Watchdog() {
   changed_.notify_all();
   thread_.join();
   std::error_code ignored;
-  if (options_.rank == 0) std::filesystem::remove(alive(), ignored);
+  if (options_.rank == 0 && !options_.folder.empty()) std::filesystem::remove(alive(), ignored);
 }
 
 void Watchdog::follow(std::shared_ptr<const CallLog> log) {
@@ -141,17 +143,18 @@ bool Watchdog::speak() {
     waited = wait(std::min(0.05, options_.grace_seconds));
     if (waited == Wait::kOver && !look().spent) waited = Wait::kProgress;
   }
-  if (waited == Wait::kProgress) {
-    std::error_code ignored;
-    std::filesystem::remove(file(options_.rank), ignored);
-    return false;
-  }
   if (waited == Wait::kEnd) return true;
   std::error_code ignored;
-  std::filesystem::remove(alive(), ignored);  // the job ends without destructors
+  if (waited == Wait::kProgress) {
+    if (!options_.folder.empty()) std::filesystem::remove(file(options_.rank), ignored);
+    return false;
+  }
+  if (!options_.folder.empty())
+    std::filesystem::remove(alive(), ignored);  // the job ends without destructors
   const std::string said =
       concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : own_status().text);
   if (lowest && !options_.folder.empty()) keep_statuses(said);
+  note_exit_code(static_cast<int>(ExitCode::kInternal));
   give_up_(said);
   return true;
 }

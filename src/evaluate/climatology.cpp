@@ -131,6 +131,7 @@ FileSelection Climatology::file_selection(const DataOptions& options) {
   FileSelection selection;
   selection.regrid = options.regrid;
   selection.fill = options.fill;
+  selection.missing = options.missing;
   for (const auto* variables : {&options.variables, &options.diagnostic})
     for (const VariableOptions& variable : *variables)
       selection.sources.variables[variable.name] = {variable.data_set, {}};

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,7 +19,7 @@ namespace {
 
 /// Points of a plane that are looked at: those of a 0.25° grid are all of it.
 constexpr std::int64_t kMostSampled = std::int64_t{1} << 20;
-/// As many show whether there is a value at all, nearly always.
+/// As many show that there is a value, and that it changes, nearly always.
 constexpr std::int64_t kFewSampled = std::int64_t{1} << 14;
 
 bool is_missing(double value) {
@@ -38,8 +40,7 @@ std::vector<Box> sampled_boxes(const Shape& plane, std::int64_t most) {
   return boxes;
 }
 
-std::vector<double> sampled_values(FileSet& files, const Field& field, Time time,
-                                   std::int64_t most = kMostSampled) {
+std::vector<double> sampled_values(FileSet& files, const Field& field, Time time, std::int64_t most) {
   std::vector<double> values;
   for (const Box& box : sampled_boxes(files.grid().shape(), most)) {
     const std::size_t begin = values.size();
@@ -65,34 +66,25 @@ std::vector<Time> sampled_times(const std::vector<Time>& times) {
   return sampled;
 }
 
-bool has_values(FileSet& files, const Field& field) {
-  const std::vector<Time> times = sampled_times(files.times(field));
-  const auto found = [&](Time time, std::int64_t most) {
-    return !std::ranges::all_of(sampled_values(files, field, time, most), is_missing);
-  };
-  return (!times.empty() && found(times.front(), kFewSampled)) ||
-         std::ranges::any_of(times, [&](Time time) { return found(time, kMostSampled); });
-}
-
 enum class Change : std::uint8_t { kSome, kNone, kMissing };
 
 /// Whether a field has one state at all sampled times. Data sets repeat what is constant (orography, land)
 /// with a time. States that are missing as a whole say nothing.
-Change change_of(FileSet& files, const Field& field) {
+Change change_of(FileSet& files, const Field& field, std::int64_t most = kMostSampled) {
   std::vector<double> first;
   double packing = 0;
   int states = 0;
   for (const Time time : sampled_times(files.times(field))) {
-    const std::vector<double> values = sampled_values(files, field, time);
+    const std::vector<double> values = sampled_values(files, field, time, most);
     if (std::ranges::all_of(values, is_missing)) continue;
     if (++states == 1) {
-      double least = INFINITY, most = -INFINITY;
+      double least = INFINITY, largest = -INFINITY;
       for (const double value : values) {
         if (value < least) least = value;
-        if (value > most) most = value;
+        if (value > largest) largest = value;
       }
       // Files may pack it by different scales, into some ten thousands of steps.
-      packing = 1e-4 * (most - least);
+      packing = 1e-4 * (largest - least);
       first = values;
       continue;
     }
@@ -102,6 +94,24 @@ Change change_of(FileSet& files, const Field& field) {
     if (!std::ranges::equal(first, values, same)) return Change::kSome;
   }
   return states == 0 ? Change::kMissing : states == 1 ? Change::kSome : Change::kNone;
+}
+
+/// The part of the points, in percent, at which a changing field is exactly 0 at all sampled times, where it
+/// is nowhere else at any: land, most likely. 0: there is no such part.
+double always_zero(FileSet& files, const Field& field) {
+  std::vector<std::uint8_t> first;
+  int states = 0;
+  for (const Time time : sampled_times(files.times(field))) {
+    const std::vector<double> values = sampled_values(files, field, time, kFewSampled);
+    std::vector<std::uint8_t> zero(values.size());
+    std::ranges::transform(values, zero.begin(), [](double value) { return value == 0 ? 1 : 0; });
+    if (++states > 1 && zero != first) return 0;
+    if (std::ranges::find(zero, 1) == zero.end() || std::ranges::find(zero, 0) == zero.end()) return 0;
+    first = std::move(zero);
+  }
+  constexpr int kFewest = 3;
+  if (states < kFewest) return 0;
+  return 100.0 * static_cast<double>(std::ranges::count(first, 1)) / static_cast<double>(first.size());
 }
 
 /// Whether a selected constant field has one value everywhere, or none: nothing to learn from, nor to
@@ -210,22 +220,28 @@ class FieldChoice {
 
   void add_levels(VariableSummary variable) {
     std::vector<double> levels;
-    std::vector<std::string> missing;
+    std::map<Change, std::vector<std::string>> others;
     for (const double level : variable.levels) {
       const Field field{variable.name, level};
       files_.select(field, true);
-      if (has_values(files_, field)) {
+      Change change = change_of(files_, field, kFewSampled);
+      if (change != Change::kSome) change = change_of(files_, field);
+      if (change == Change::kSome) {
         levels.push_back(level);
       } else {
-        missing.push_back(format_level(level));
+        others[change].push_back(format_level(level));
       }
     }
     const Field first{variable.name, variable.levels.front()};
-    if (!missing.empty()) {
-      refuse(concat(variable.name, " in ", files_.where(first), " is missing everywhere ", looked_at(first),
-                    levels.empty()        ? ""
-                    : missing.size() == 1 ? concat(" on the level ", missing[0])
-                                          : concat(" on the levels ", join(missing, ", "))));
+    for (const auto& [change, names] : others) {
+      const bool missing = change == Change::kMissing, all = names.size() == variable.levels.size();
+      refuse(concat(
+          variable.name, " in ", files_.where(first),
+          missing ? " is missing everywhere " : " does not change ", looked_at(first),
+          all                 ? ""
+          : names.size() == 1 ? concat(" on the level ", names[0])
+                              : concat(" on the levels ", join(names, ", ")),
+          missing ? "" : "; data.static takes levels that vary in space, data.variables those that change"));
     }
     if (levels.empty()) return;
     variable.levels = std::move(levels);
@@ -238,6 +254,15 @@ class FieldChoice {
       variable.times = common_times(variable.times, files_.times({variable.name, {}}));
     for (const double level : variable.levels)
       variable.times = common_times(variable.times, files_.times({variable.name, level}));
+    const Field first{variable.name,
+                      variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())};
+    if (const double part = always_zero(files_, first); part > 0) {
+      notices_.push_back(
+          concat(first.name(), " is exactly 0 at the same ", std::clamp(std::round(part), 1.0, 99.0),
+                 " % of the points ", looked_at(first),
+                 ", and nowhere else: if that is land, or else no value, say so: data.missing {\"",
+                 variable.name, "\": 0}"));
+    }
     changing_.push_back(std::move(variable));
   }
 

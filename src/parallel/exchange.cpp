@@ -158,13 +158,21 @@ Box Exchange::outputs_inside(const Box& outputs) const {
   Box result = outputs;
   for (const DimMap& dim : map_.dims) {
     const Range here = range_of(inside_, dim.dim);
-    const auto reads_here = [&](std::int64_t output) {
-      const Range reads = dim.region({output, output + 1}, global_[dim.dim]);
-      return reads.size() == 0 || (reads.begin >= here.begin && reads.end <= here.end);
+    const auto reads_of = [&](std::int64_t output) {
+      return dim.region({output, output + 1}, global_[dim.dim]);
     };
+    // Of some maps outputs that read nothing lie between those that do, and say nothing of these.
     Range range = range_of(outputs, dim.dim);
-    while (range.size() > 0 && !reads_here(range.begin)) ++range.begin;
-    while (range.size() > 0 && !reads_here(range.end - 1)) --range.end;
+    for (std::int64_t output = range.begin; output < range.end; ++output) {
+      const Range reads = reads_of(output);
+      if (reads.size() > 0 && reads.begin >= here.begin) break;
+      if (reads.size() > 0) range.begin = output + 1;
+    }
+    for (std::int64_t output = range.end - 1; output >= range.begin; --output) {
+      const Range reads = reads_of(output);
+      if (reads.size() > 0 && reads.end <= here.end) break;
+      if (reads.size() > 0) range.end = output;
+    }
     set_range(result, dim.dim, range);
   }
   return result;

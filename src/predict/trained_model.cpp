@@ -25,7 +25,7 @@ bool decides_function(const std::string& key) {
                                        "transforms",        "clamp",       "predict",     "vector_components",
                                        "lead_hours",        "noise_sigma", "spacing",     "input_hours",
                                        "boundary_width",    "intensity",   "percentiles", "input_steps",
-                                       "lead_steps",        "intensities"};
+                                       "lead_steps",        "intensities", "missing"};
   for (const char* own : {".files", ".data_set", ".times"})
     if (key.starts_with("data.") && key.find(own) != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;
@@ -49,6 +49,8 @@ Json with_prescribed_in_full(Json configuration) {
 void check_configuration(const FoundCheckpoint& found, const Configuration& configuration) {
   const Json& extra = found.stored.manifest.extra;
   if (!extra.is_object() || !extra.contains("configuration")) return;
+  if (!extra.at("configuration").is_object())
+    throw CheckpointError(concat("the checkpoint ", found.path, " lacks what a training run writes"));
   const Json there = with_prescribed_in_full(with_new_keys(extra.at("configuration"))),
              here = with_prescribed_in_full(to_json(configuration));
   const auto of_months = [](const Json& keys) { return keys.at("data").at("time_step") == "month"; };

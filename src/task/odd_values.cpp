@@ -12,13 +12,13 @@ namespace jigsaw::inline task {
 
 namespace {
 
-/// What files have in place of values: NetCDF's own, and those of habit.
-constexpr std::array kFills = {-9999.0, -999.0, -999.9, -9999.9, -32768.0, -32767.0, 32767.0,
-                               -9.99e8, 1e20,   1e30,   -1e30,   1e34,     -1e34,    9.969209968386869e36,
-                               1e36};
+/// What files have in place of values, by habit.
+constexpr std::array kFills = {-9999.0,  -999.0,  -999.9,  -9999.9, -32768.0,
+                               -32767.0, 32767.0, -9.99e8, 1e20,    -1e20};
 constexpr double kFar = 100;  // deviations
 
 bool is_fill(double value) {
+  if (std::abs(value) > kBeyondPhysics) return true;
   return std::ranges::any_of(kFills, [&](double fill) {
     return std::abs(value - fill) <= 1e-6 * std::abs(fill);  // in float32
   });
@@ -49,7 +49,8 @@ std::optional<std::string> odd_values_warning(const Statistics& statistics) {
   if (odd.empty()) return std::nullopt;
   return concat(
       "values in data.train that may stand for missing ones, and count as numbers: ", join(odd, ", "),
-      "; if so, the files should declare them by the attribute _FillValue or missing_value");
+      "; if so, the files should declare them by the attribute _FillValue or missing_value, or data.missing "
+      "name them");
 }
 
 }  // namespace jigsaw::inline task

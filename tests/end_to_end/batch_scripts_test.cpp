@@ -12,9 +12,14 @@ namespace fs = std::filesystem;
 class BatchScripts : public ::testing::Test {
  protected:
   BatchScripts() {
-    // Takes its options, as srun does, and becomes the rest.
+    // Takes its options, as srun does, and runs the rest, which tells how it ends where nothing kills it.
     program("srun",
-            R"sh(while [[ $1 == --* ]]; do echo "$1" >> "$STUBS/srun.txt"; shift; done; exec "$@")sh");
+            R"sh(while [[ $1 == --* ]]; do echo "$1" >> "$STUBS/srun.txt"; shift; done
+[[ -z ${NO_RANK-} ]] || exit 0
+"$@"
+code=$?
+((code > 128)) || echo "${TOLD:-$code}" > "$JIGSAW_EXIT_FILE"
+exit $code)sh");
     // Of a job whose time is up: SLURM will send nothing that would be waited for.
     program("scontrol", R"sh(echo "$*" >> "$STUBS/scontrol.txt"
 [[ $1 != show ]] || echo "JobState=RUNNING Reason=TimeLimit Comment=project-7")sh");
@@ -30,13 +35,14 @@ echo "${!#}" >> "$STUBS/runs.txt"
     fs::permissions(folder_.path() / name, fs::perms::owner_all);
   }
   /// The exit code of a script under these settings.
-  int run_script(const std::string& script, const std::string& settings) const {
+  int run_script(const std::string& script, const std::string& settings,
+                 const std::string& command_name = "") const {
     const std::string command =
         "exec env -i PATH=" + quoted(folder_.path().string()) +
         ":\"$PATH\" STUBS=" + quoted(folder_.path().string()) + " JIGSAW_TRAIN=" + quoted(folder_ / "train") +
         " SLURM_JOB_ID=41 SLURM_SUBMIT_DIR=" + quoted(folder_.path().string()) + " JIGSAW_RESTART_DELAY=0 " +
-        settings + " bash " + quoted(testing::source_dir() + "/scripts/slurm/" + script) +
-        " --config c.json > " + quoted(folder_ / "log") + " 2>&1";
+        settings + " bash " + quoted(testing::source_dir() + "/scripts/slurm/" + script) + " " +
+        command_name + " --config c.json > " + quoted(folder_ / "log") + " 2>&1";
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
@@ -125,6 +131,33 @@ echo "${!#}" >> "$STUBS/runs.txt"
   EXPECT_EQ(runs, "1 | 1 | 1 | 1 6 | 6 | 6 | 6 11 | ");
 }
 
+/// SLURM ends with 0, too, where it could start no rank; and with the code of a rank that it ended itself
+/// where another one had ended the job.
+TEST_F(BatchScripts, WhatTheProgramTellsCounts) {
+  program("train", "exit \"$CODE\"");
+  EXPECT_EQ(run_script("train.sbatch", "NO_RANK=yes CODE=0"), 137);
+  EXPECT_EQ(said("scontrol.txt"), "show job 41 requeue 41 ");
+  EXPECT_NE(read(folder_ / "log").find("srun started no rank"), std::string::npos) << read(folder_ / "log");
+  EXPECT_EQ(run_script("train.sbatch", "TOLD=2 CODE=75"), 2);
+  EXPECT_EQ(said("scontrol.txt"), "");
+  EXPECT_FALSE(fs::exists(folder_ / ".jigsaw-exit-41"));
+}
+
+/// A forecast that was stopped goes on with --continue, which nobody would add.
+TEST_F(BatchScripts, OnlyTrainingsGoOnByThemselves) {
+  program("train", "exit \"$CODE\"");
+  EXPECT_EQ(run_script("train.sbatch", "CODE=75", "predict"), 75);
+  EXPECT_EQ(said("scontrol.txt"), "");
+}
+
+TEST_F(BatchScripts, WhereKillsCannotBeCountedThereIsNoRestart) {
+  program("train", "exit \"$CODE\"");
+  fs::create_directory(folder_ / ".jigsaw-kills-41");
+  EXPECT_EQ(run_script("train.sbatch", "CODE=137"), 137);
+  EXPECT_EQ(said("scontrol.txt"), "");
+  EXPECT_NE(read(folder_ / "log").find("cannot be written to count that"), std::string::npos);
+}
+
 /// A signal that came before the program could answer is no kill, however often.
 TEST_F(BatchScripts, ASignalBeforeTheFirstLineIsNoKill) {
   program("train", "exit \"$CODE\"");
@@ -194,19 +227,23 @@ echo "$number")sh");
 
 TEST_F(BatchScripts, RanksAreBound) {
   ASSERT_EQ(run_task(2, array(2, 2, 1), "SLURM_CPUS_PER_TASK=8"), 0);
-  EXPECT_EQ(said("srun.txt"), "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores ");
+  EXPECT_EQ(said("srun.txt"),
+            "--export=ALL --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores ");
   // Beside their GPUs, where there are some and nothing else was asked for.
   for (const auto& [given, order] : {std::pair("SLURM_GPUS_ON_NODE=4", "--distribution=block:block "),
                                      std::pair("SLURM_GPUS_ON_NODE=0", ""),
                                      std::pair("SLURM_GPUS_ON_NODE=4 SLURM_DISTRIBUTION=cyclic", "")}) {
     ASSERT_EQ(run_task(2, array(2, 2, 1), given), 0);
-    EXPECT_EQ(said("srun.txt"),
-              std::string("--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=cores ") + order);
+    EXPECT_EQ(
+        said("srun.txt"),
+        std::string("--export=ALL --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=cores ") +
+            order);
   }
   const std::string settings =
       "JIGSAW_CPU_BIND=verbose,none JIGSAW_DISTRIBUTION=cyclic JIGSAW_GPU_BIND=none JIGSAW_MPI=pmi2";
   const std::string options =
-      "--mpi=pmi2 --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=verbose,none --distribution=cyclic "
+      "--export=ALL --mpi=pmi2 --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=verbose,none "
+      "--distribution=cyclic "
       "--gpu-bind=none ";
   ASSERT_EQ(run_task(2, array(2, 2, 1), settings), 0);
   EXPECT_EQ(said("srun.txt"), options);

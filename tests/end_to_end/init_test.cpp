@@ -276,15 +276,24 @@ TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
     file.coordinate("plev", {850, 850}, "hPa");
     file.field(
         "q", [](auto t, auto i, auto j) { return wave(t, i, j); }, "plev", 2);
+    // Land is 0 in this one, and no value is in another.
+    file.field("sss", [](auto t, auto i, auto j) { return j < 3 ? 0 : 35 + wave(t, i, j); });
+    file.coordinate("depth", {1, 2, 3}, "m");
+    file.field(
+        "e3t", [](auto /*t*/, auto i, auto j) { return wave(0, i, j); }, "depth", 3);
   }
   expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
-  expect_text({R"("variables": [{"name": "t", "levels": [500]}, "t2m"])", R"("static": ["orography"])"});
+  expect_text(
+      {R"("variables": ["sss", {"name": "t", "levels": [500]}, "t2m"])", R"("static": ["orography"])"});
   const std::string in = " in " + folder_ / "fields.nc";
   expect_warnings({"left out: basin" + in + " cannot be used: its dimension region has 3 entries",
                    "left out: void" + in + " cannot be used: its dimension none has 0 entries",
                    "left out: t" + in + " is missing everywhere at the ", " looked at on the level 850\n",
                    "left out: the coordinate plev of " + folder_ / "fields.nc" + " repeats the level 850",
-                   "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\""});
+                   "left out: odd" + in + " cannot be used: its attribute scale_factor is the text \"two\"",
+                   "left out: e3t" + in + " does not change at the ",
+                   "data.static takes levels that vary in space", "sss is exactly 0 at the same ",
+                   R"(say so: data.missing {"sss": 0})"});
 }
 
 TEST_F(InitTest, ReadsAnAreaAcrossGreenwichThatIsSorted) {

@@ -161,6 +161,13 @@ void check_values(const Case& what, const Rank& rank, const Exchange& exchange, 
     wrong += inside[static_cast<std::size_t>(i)] != padded_element(what, at) ? 1 : 0;
   });
   EXPECT_EQ(wrong, 0) << "elements inside " << exchange.inside();
+  // What outputs inside read, too, is here before anything arrives.
+  const Box inner = exchange.region_of(exchange.outputs_inside(rank.box(what.output)));
+  const std::vector<double> read = testing::values_of(exchange.assemble(rank, piece, Array(), inner));
+  for_each_coordinate(inner, [&](const Shape& at, std::int64_t i) {
+    wrong += read[static_cast<std::size_t>(i)] != padded_element(what, at) ? 1 : 0;
+  });
+  EXPECT_EQ(wrong, 0) << "elements that outputs inside read " << inner;
   if (!exchange.travels()) return;
   const Array arrived = exchange.start(rank, piece).wait();
   const std::vector<Box> regions = {exchange.wanted(), exchange.inside(), exchange.wanted()};

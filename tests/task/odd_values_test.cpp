@@ -17,8 +17,9 @@ TEST(OddValues, AreNumbersThatFillGapsAndWhatLiesFarOutside) {
   EXPECT_EQ(
       odd_values_warning(of("sst", {"K", -2900, 4700}, -9999, 305)),
       "values in data.train that may stand for missing ones, and count as numbers: sst -9999; if so, the "
-      "files should declare them by the attribute _FillValue or missing_value");
-  for (const double fill : {1e20, 9.96921e36, static_cast<double>(9.96921e36F), 32767.0, 1e30}) {
+      "files should declare them by the attribute _FillValue or missing_value, or data.missing name them");
+  for (const double fill :
+       {1e20, 9.96921e36, static_cast<double>(9.96921e36F), 32767.0, 1e30, 1e37, 1.2676506e30}) {
     const auto warning = odd_values_warning(of("t2m", {"K", 280, 20}, 200, fill));
     ASSERT_TRUE(warning.has_value()) << fill;
     EXPECT_NE(warning->find(": t2m "), std::string::npos) << *warning;

@@ -41,7 +41,7 @@ AxisKind kind_by_name(const std::string& path) {
   if (one_of(name, {"longitude", "lon", "Longitude", "nav_lon", "XLONG"})) return AxisKind::kLongitude;
   if (one_of(name, {"time", "Time", "valid_time", "timestamp"})) return AxisKind::kTime;
   if (one_of(name, {"level", "pressure_level", "plev", "lev", "isobaricInhPa"})) return AxisKind::kLevel;
-  if (one_of(name, {"depth", "deptht", "depthu", "depthv", "depthw", "olevel", "st_ocean", "z_t"}))
+  if (one_of(name, {"depth", "deptht", "depthu", "depthv", "depthw", "nav_lev", "olevel", "st_ocean", "z_t"}))
     return AxisKind::kLevel;
   if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
   if (one_of(name, {"number", "realization", "member", "member_id", "ensemble", "ens"}))
@@ -305,8 +305,7 @@ std::optional<double> DataFile::level_of(const FileVariable& variable) {
   if (scalar == nullptr) return std::nullopt;
   auto known = coordinates_.find(scalar->name);
   if (known == coordinates_.end()) {
-    const double per_hectopascal = units_per_hectopascal(scalar->text("units")).value_or(1.0);
-    const std::vector<double> level = {file_->read_all(*scalar).at(0) / per_hectopascal};
+    const std::vector<double> level = {in_level_units(file_->read_all(*scalar).at(0), scalar->text("units"))};
     known = coordinates_.insert({scalar->name, level}).first;
   }
   const double level = known->second.at(0);
@@ -474,9 +473,11 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   const AxisKind kind = kind_of(dimension, &variable);
   if (kind == AxisKind::kLatitude || kind == AxisKind::kLongitude) require_degrees(variable);
   std::vector<double> values = numbers(variable);
-  const double per_hectopascal = units_per_hectopascal(variable.text("units")).value_or(1.0);
-  for (double& value : values) value /= per_hectopascal;
-  if (kind == AxisKind::kLevel) require_different(variable, values);
+  if (kind == AxisKind::kLevel) {
+    const std::string units = variable.text("units");
+    for (double& value : values) value = in_level_units(value, units);
+    require_different(variable, values);
+  }
   return coordinates_[dimension] = std::move(values);
 }
 

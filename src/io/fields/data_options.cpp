@@ -356,8 +356,10 @@ void declare(Keys<VariableOptions>& keys) {
       .not_empty();
   keys.add("levels", &VariableOptions::levels, std::make_unique<ListForm<double>>(level_form()))
       .doc(
-          "Its levels by their values: numbers in hPa where they are levels of pressure, else in the unit of "
-          "the files, or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a variable "
+          "Its levels by their values: numbers, in hPa of pressures, in m of heights and depths, else in the "
+          "unit "
+          "of the files; or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a "
+          "variable "
           "without levels.");
   keys.add("data_set", &VariableOptions::data_set)
       .doc(

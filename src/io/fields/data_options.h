@@ -129,9 +129,10 @@ struct DataOptions {
   MemberChoice member;   ///< of an ensemble
   MakaniOptions makani;  ///< of files that do not say what they hold
   Between forcing_times = Between::kNothing;
-  std::vector<std::string> masks;      ///< variables with a channel that says where they are missing
-  std::int64_t boundary_width = 0;     ///< points of the rim that rollouts take from the files
-  std::map<std::string, double> fill;  ///< what missing values become, by name of a variable or field
+  std::vector<std::string> masks;         ///< variables with a channel that says where they are missing
+  std::int64_t boundary_width = 0;        ///< points of the rim that rollouts take from the files
+  std::map<std::string, double> fill;     ///< what missing values become, by name of a variable or field
+  std::map<std::string, double> missing;  ///< what stands for missing values though files do not say so
   std::map<std::string, Transform> transforms;  ///< by name of a variable or field
   std::map<std::string, ValueRange> clamp;      ///< the same
   /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
@@ -164,8 +165,9 @@ struct DataOptions {
   }
   /// What holds between the times of a field of data.forcing_variables.
   Between between_of(const Field& field) const;
-  /// As `fill`, `transforms`, `clamp` and `intensities` say for the field, else for its variable.
+  /// As `fill`, `missing`, `transforms`, `clamp` and `intensities` say for the field, else for its variable.
   std::optional<double> fill_of(const Field& field) const;
+  std::optional<double> missing_of(const Field& field) const;
   Transform transform_of(const Field& field) const;
   ValueRange range_of(const Field& field) const;
   IntensityOptions intensity_of(const Field& input) const;

@@ -137,6 +137,9 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
     place_on_grid(part, selection_.regrid.of(field.variable));
   }
   series.units = check_units(field, series.parts);
+  if (const std::optional<double> number = said_of_field(selection_.missing, field)) {
+    for (Part& part : series.parts) part.variable = &with_missing(*part.variable, *number);
+  }
   series.fill = said_of_field(selection_.fill, field);
   if (series.has_time) {
     require_one_level(field, series.parts);
@@ -158,6 +161,25 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
     }
   }
   series_[field] = std::move(series);
+}
+
+/// The variable as if its file declared that this number, unpacked, stands for missing values.
+const FileVariable& FileSet::with_missing(const FileVariable& variable, double number) {
+  const auto [found, anew] = with_missing_.try_emplace({&variable, number}, variable);
+  if (!anew) return found->second;
+  const auto attribute = [&](const char* name, double otherwise) {
+    const auto said = variable.numbers.find(name);
+    return said == variable.numbers.end() || said->second.empty() ? otherwise : said->second.front();
+  };
+  double stored = (number - attribute("add_offset", 0)) / attribute("scale_factor", 1);
+  if (!is_floating(variable.type)) {
+    constexpr double kRounding = 1e-3;
+    if (!(std::abs(stored - std::round(stored)) < kRounding))
+      return found->second;  // no packed number stands for it
+    stored = std::round(stored);
+  }
+  found->second.numbers["missing_value"].push_back(stored);
+  return found->second;
 }
 
 const FileSet::Series& FileSet::series(const Field& field) const {

@@ -50,6 +50,8 @@ struct FileSelection {
   std::vector<std::string> free_dimensions = {};
   /// In place of missing values, by name of a variable or field.
   std::map<std::string, double> fill = {};
+  /// What stands for missing values beside what files declare, in the same way.
+  std::map<std::string, double> missing = {};
   /// Rows and columns stand as these do, in place of those of the first file; on a projection where the
   /// corners are these.
   std::optional<GridOrder> like = {};
@@ -359,6 +361,7 @@ class FileSet {
   using SampledPlaces = std::array<std::vector<double>, 2>;
 
   const Series& series(const Field& field) const;
+  const FileVariable& with_missing(const FileVariable& variable, double number);
   DataFile& use(int file);
   void select(const Field& field, Series series, bool uniform);
   void take(const Field& field, Series series, bool uniform);
@@ -506,6 +509,8 @@ class FileSet {
   std::map<AxesKey, Axes> axis_maps_;
   std::vector<std::shared_ptr<const Source>> sources_;
   std::map<Field, Series> series_;
+  /// Variables of files with what FileSelection::missing says of them.
+  std::map<std::pair<const FileVariable*, double>, FileVariable> with_missing_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
   bool watching_ = false;
   std::map<Field, std::map<Time, bool>> seen_;  ///< whether there was any value

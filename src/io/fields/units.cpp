@@ -1,6 +1,7 @@
 #include "fields/units.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,32 @@ namespace jigsaw::inline fields {
 namespace {
 
 using Powers = std::map<std::string, int>;
+
+/// Other names of a unit, as UDUNITS has them.
+std::string usual_name(std::string_view name) {
+  static const std::map<std::string_view, std::vector<std::string_view>> kNames = {
+      {"K", {"kelvin", "kelvins", "Kelvin", "degK", "deg_K", "degree_K", "degrees_K", "degrees_kelvin"}},
+      {"degC",
+       {"celsius", "Celsius", "deg_C", "degree_C", "degrees_C", "degreeC", "degreesC", "degree_Celsius",
+        "degrees_Celsius", "degree_celsius", "degrees_celsius", "°C"}},
+      {"Pa", {"pascal", "pascals", "Pascal"}},
+      {"hPa", {"hectopascal", "hectopascals", "millibar", "millibars", "mbar", "mb"}},
+      {"kPa", {"kilopascal", "kilopascals"}},
+      {"m", {"meter", "meters", "metre", "metres"}},
+      {"km", {"kilometer", "kilometers", "kilometre", "kilometres"}},
+      {"cm", {"centimeter", "centimeters", "centimetre", "centimetres"}},
+      {"s", {"sec", "second", "seconds"}},
+      {"h", {"hr", "hour", "hours"}},
+      {"d", {"day", "days"}},
+      {"kg", {"kilogram", "kilograms"}},
+      {"W", {"watt", "watts", "Watt"}},
+      {"J", {"joule", "joules", "Joule"}},
+      {"%", {"percent"}}};
+  for (const auto& [usual, others] : kNames) {
+    if (std::ranges::find(others, name) != others.end()) return std::string(usual);
+  }
+  return std::string(name);
+}
 
 /// Goes through a text from its first letter on.
 class UnitReader {
@@ -24,7 +51,7 @@ class UnitReader {
     while (!text_.empty()) {
       const std::optional<int> power = read_factor();
       if (!power) return std::nullopt;
-      if (name_ != "1") powers[name_] += divided ? -*power : *power;
+      if (name_ != "1") powers[usual_name(name_)] += divided ? -*power : *power;
       const std::string_view between =
           take([](char c) { return c == ' ' || c == '.' || c == '*' || c == '/'; });
       if (between.empty() != text_.empty() || std::ranges::count(between, '/') > 1) return std::nullopt;
@@ -80,23 +107,30 @@ bool same_unit(const std::string& a, const std::string& b) {
 }
 
 std::optional<double> units_per_hectopascal(const std::string& units) {
-  static const std::vector<std::pair<std::vector<std::string>, double>> kUnits = {
-      {{"hPa", "hectopascal", "hectopascals", "millibars", "millibar", "mbar", "mb"}, 1.0},
-      {{"Pa", "pascal", "pascals", "Pascal"}, 100.0},
-      {{"kPa", "kilopascal"}, 0.1},
-      {{"bar"}, 0.001}};
-  for (const auto& [names, count] : kUnits) {
-    if (std::find(names.begin(), names.end(), units) != names.end()) return count;
-  }
-  return std::nullopt;
+  static const std::map<std::string, double> kCounts = {
+      {"hPa", 1.0}, {"Pa", 100.0}, {"kPa", 0.1}, {"bar", 0.001}};
+  const auto found = kCounts.find(usual_name(units));
+  return found == kCounts.end() ? std::nullopt : std::optional(found->second);
+}
+
+namespace {
+
+std::optional<double> units_per_metre(const std::string& units) {
+  static const std::map<std::string, double> kCounts = {{"m", 1.0}, {"cm", 100.0}, {"km", 0.001}};
+  const auto found = kCounts.find(usual_name(units));
+  return found == kCounts.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+double in_level_units(double level, const std::string& units) {
+  const std::optional<double> of_pressure = units_per_hectopascal(units);
+  const double count = of_pressure ? *of_pressure : units_per_metre(units).value_or(1.0);
+  return count < 1 ? level * std::round(1 / count) : level / count;
 }
 
 bool is_length(const std::string& units) {
-  static const std::vector<std::string> kUnits = {"m",           "meter",      "meters",     "metre",
-                                                  "metres",      "km",         "kilometer",  "kilometers",
-                                                  "kilometre",   "kilometres", "cm",         "centimeter",
-                                                  "centimeters", "centimetre", "centimetres"};
-  return std::find(kUnits.begin(), kUnits.end(), units) != kUnits.end();
+  return units_per_metre(units).has_value();
 }
 
 }  // namespace jigsaw::inline fields

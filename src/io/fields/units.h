@@ -7,12 +7,16 @@ namespace jigsaw::inline fields {
 /// How many of a unit of pressure are 1 hPa; nothing for other units.
 std::optional<double> units_per_hectopascal(const std::string& units);
 
+/// A level in the units in which levels are named: hPa of pressures, m of lengths; others stay as they are.
+double in_level_units(double level, const std::string& units);
+
 /// Whether a unit is one of length in which heights, depths and distances on projections are given.
 bool is_length(const std::string& units);
 
 /// Whether two texts are one unit in the notations of GRIB, CF and UDUNITS: "m s**-1", "m s-1", "m/s" and
-/// "m.s^-1". Names are not translated ("m" is not "metre"), nothing is scaled; what is no product of powers
-/// of names ("(0 - 1)") is the same only letter by letter.
+/// "m.s^-1". Names of UDUNITS for common units are one ("K", "kelvin", "degK"; "hPa", "mbar"), nothing is
+/// scaled; what is no product of powers of names ("(0 - 1)") is the same only letter by
+/// letter.
 bool same_unit(const std::string& a, const std::string& b);
 
 }  // namespace jigsaw::inline fields

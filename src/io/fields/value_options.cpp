@@ -43,6 +43,10 @@ std::optional<double> DataOptions::fill_of(const Field& field) const {
   return said_of_field(fill, field);
 }
 
+std::optional<double> DataOptions::missing_of(const Field& field) const {
+  return said_of_field(missing, field);
+}
+
 Transform DataOptions::transform_of(const Field& field) const {
   return of_field(transforms, field);
 }
@@ -97,6 +101,11 @@ void declare_values(Keys<DataOptions>& keys) {
           "unit "
           "of the files: {\"sithick\": 0} where ice that is not there has no thickness. Inputs, targets and "
           "statistics then have that number; data.masks still say where it was missing.");
+  keys.add("missing", &DataOptions::missing)
+      .counts_where(of_forecasts)
+      .doc(
+          "A number that stands for missing values of a variable, or of one of its fields, beside those that "
+          "the files declare, in their unit: {\"thetao\": 0, \"so\": 0} where land is written as 0.");
   keys.add("transforms", &DataOptions::transforms)
       .counts_where(of_forecasts)
       .doc(
@@ -126,6 +135,7 @@ void check_values(const DataOptions& o, const Place& at) {
     check_name("regrid.variables", name, variables, "variable", at);
   for (const auto& [name, range] : o.clamp) check_name("clamp", name, targets, "target", at);
   for (const auto& [name, number] : o.fill) check_name("fill", name, all, "variable or field", at);
+  for (const auto& [name, number] : o.missing) check_name("missing", name, all, "variable or field", at);
   for (const auto& [name, transform] : o.transforms) {
     check_name("transforms", name, all, "variable or field", at);
     const std::string variable = name.substr(0, name.rfind('_'));

@@ -8,7 +8,7 @@ namespace jigsaw::inline files {
 
 namespace {
 
-constexpr std::array<std::string_view, 35> kOfTheFile = {
+constexpr std::array<std::string_view, 37> kOfTheFile = {
     // how numbers are packed, and which are valid
     "scale_factor", "add_offset", "missing_value", "valid_range", "valid_min", "valid_max", "actual_range",
     "fill_value", "unpacked_valid_range", "least_significant_digit", "number_of_significant_digits",
@@ -17,7 +17,9 @@ constexpr std::array<std::string_view, 35> kOfTheFile = {
     "DIMENSION_LABELS", "REFERENCE_LIST",
     // other variables, and what coordinates say of themselves
     "coordinates", "bounds", "grid_mapping", "grid_mapping_name", "cell_measures", "ancillary_variables",
-    "formula_terms", "geometry", "quantization", "mesh", "calendar", "axis", "positive", "spacing"};
+    "formula_terms", "geometry", "quantization", "mesh", "calendar", "axis", "positive", "spacing",
+    // of ROMS and of MOM6
+    "time", "time_avg_info"};
 
 /// Of what cfgrib writes, what says which parameter it is.
 constexpr std::array<std::string_view, 7> kOfGrib = {"GRIB_paramId", "GRIB_shortName", "GRIB_name",

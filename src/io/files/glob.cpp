@@ -75,6 +75,8 @@ std::string escaped(const std::string& text, std::string_view characters) {
 /// In the name of the folder of a configuration all characters are plain, in patterns all but * and ?.
 constexpr std::string_view kPlain = "[]\\", kPlainInFolder = "*?[]\\";
 
+constexpr std::size_t kLongestPattern = 2000;
+
 }  // namespace
 
 std::vector<std::string> expand_patterns(const std::vector<std::string>& patterns, const fs::path& folder) {
@@ -84,6 +86,10 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
   for (const std::string& pattern : patterns) {
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
     Matches found;
+    if (pattern.size() > kLongestPattern) {  // glob() calls itself for each folder of it
+      throw DataError(concat("a pattern of ", pattern.size(), " characters, \"", pattern.substr(0, 40),
+                             "…\", is too long"));
+    }
     const std::string escaped_pattern = escaped(pattern, kPlain);
     if (relative)
       found = matches(concat(escaped(folder.string(), kPlainInFolder), "/", escaped_pattern),

@@ -151,6 +151,13 @@ std::int64_t next_begin(const File& file, std::int64_t from) {
   bytes.resize(static_cast<std::size_t>(count));
   file.read(std::as_writable_bytes(std::span(bytes)), from);
   const std::size_t found = bytes.find(kBegin);
+  // Of a message whose beginning is damaged the end stands right before what follows.
+  const std::string between = bytes.substr(0, found);
+  const std::size_t last = between.find_last_not_of(std::string_view("\0\r\n", 3));
+  if (last != std::string::npos && between.substr(0, last + 1).ends_with(kEnd)) {
+    throw DataError(concat("cannot read ", file.path(), ": a message ends behind byte ", from,
+                           " that does not begin there; the file is damaged"));
+  }
   if (found != std::string::npos) return from + static_cast<std::int64_t>(found);
   if (count == file.size() - from) return file.size();
   throw DataError(concat("cannot read ", file.path(), ": no GRIB message follows at byte ", from));

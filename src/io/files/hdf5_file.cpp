@@ -107,6 +107,7 @@ void Hdf5File::add(std::int64_t data_set, const std::string& name) {
     if (!all_regular(path(), others.names))
       variable.refuse(concat("not all of ", where, " are regular files"));
   }
+  if (variable.fault.empty() && refers_to_itself(data_set, path())) variable.refuse(kRefersToItself);
   // To ask for the extents of a data set that grows with other files would open these.
   if (!(others.decide_extents && !variable.fault.empty())) add_description(data_set, variable);
   variables_.push_back(std::move(variable));

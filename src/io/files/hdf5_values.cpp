@@ -23,8 +23,7 @@ Scratch& scratch() {
   return own;
 }
 
-/// The library's own cache serves only what is not decoded here.
-constexpr std::size_t kLibraryCacheBytes = std::size_t{16} << 20, kLibraryCacheSlots = 1009;
+constexpr std::size_t kLibraryCacheSlots = 1009;
 
 std::array<hsize_t, Shape::kMaxRank> extents_of(const Shape& shape) {
   std::array<hsize_t, Shape::kMaxRank> extents{};
@@ -83,10 +82,10 @@ void Hdf5Values::close() {
   ChunkCache::shared().drop(key_);
 }
 
-hid_t Hdf5Values::open_data_set(const std::string& name) {
+hid_t Hdf5Values::open_data_set(const std::string& name, std::size_t cache_bytes) {
   const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
   guard_links(access.get(), external_);
-  H5Pset_chunk_cache(access.get(), kLibraryCacheSlots, kLibraryCacheBytes, H5D_CHUNK_CACHE_W0_DEFAULT);
+  H5Pset_chunk_cache(access.get(), kLibraryCacheSlots, cache_bytes, H5D_CHUNK_CACHE_W0_DEFAULT);
   const hid_t id = H5Dopen2(file(), name.c_str(), access.get());
   if (id < 0) throw DataError(concat("cannot open ", name, " of ", path_));
   return id;
@@ -95,11 +94,13 @@ hid_t Hdf5Values::open_data_set(const std::string& name) {
 Hdf5Values::DataSet& Hdf5Values::opened(const std::string& name) {
   const auto known = data_sets_.find(name);
   if (known != data_sets_.end()) return known->second;
-  const hid_t id = open_data_set(name);
-  DataSet& set = data_sets_[name];
-  set = {id, static_cast<std::int64_t>(stable_hash(name)),
-         std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_))};
-  return set;
+  hid_t id = open_data_set(name);
+  const auto storage = std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_));
+  if (storage->decodable && storage->filters.empty()) {  // read where it is wanted, not by whole chunks
+    H5Dclose(id);
+    id = open_data_set(name, 0);
+  }
+  return data_sets_[name] = {id, static_cast<std::int64_t>(stable_hash(name)), storage, std::nullopt};
 }
 
 std::shared_ptr<const Hdf5Storage> Hdf5Values::storage(const std::string& name) {
@@ -151,7 +152,7 @@ void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::o
   const bool selected = rank == 0 || H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(),
                                                          nullptr, extent.data(), nullptr) >= 0;
   if (selected && H5Dread(source, type, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) >= 0)
-    return;
+    return beat();
   const std::string filter = missing_filter(source);
   if (refers_to_files(source)) {
     throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
@@ -193,15 +194,31 @@ std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std
   return from.fetched;
 }
 
-std::size_t Hdf5Values::packed_bytes(const Chunks& from, const Shape& index) const {
+bool Hdf5Values::has_all_chunks(DataSet& set) const {
+  if (!set.has_all_chunks) {
+    const Hdf5Storage& storage = *set.storage;
+    const Hdf5Id space(H5Dget_space(set.id), H5Sclose);
+    hsize_t written = 0;
+    const bool counted = space.valid() && H5Dget_num_chunks(set.id, space.get(), &written) >= 0;
+    const std::int64_t all = chunks_of(Box::whole(storage.extents), storage.chunks).extent.count();
+    set.has_all_chunks = !counted || written >= static_cast<hsize_t>(all);
+  }
+  return *set.has_all_chunks;
+}
+
+std::size_t Hdf5Values::packed_bytes(const Chunks& from, const Shape& index) {
   const auto offset = offset_of(index, from.storage.chunks);
   const Hdf5Storage& storage = from.storage;
   const auto whole = static_cast<std::size_t>(storage.chunks.count() * size_of(storage.numbers.type));
   hsize_t bytes = 0;
   {
     const auto lock = lock_io();
-    // HDF5 1.10 calls it an error that a chunk was never written.
-    if (H5Dget_chunk_storage_size(from.id, offset.data(), &bytes) < 0) return 0;
+    // HDF5 1.10 calls it an error that a chunk was never written, or that its index does not lead to it.
+    if (H5Dget_chunk_storage_size(from.id, offset.data(), &bytes) < 0) {
+      if (has_all_chunks(opened(from.name)))
+        throw DataError(concat("the index of chunks of ", from.name, " in ", path_, " is damaged"));
+      return 0;
+    }
   }
   // What a damaged file claims is not allocated.
   const bool good =
@@ -210,13 +227,30 @@ std::size_t Hdf5Values::packed_bytes(const Chunks& from, const Shape& index) con
   return bytes;
 }
 
+/// HDF5 1.10 fills the buffer of H5Dread_chunk with as many bytes as the file's index says the chunk has, and
+/// tells, of data sets without filters, how many there should be. H5Dread goes by the latter.
+void Hdf5Values::read_plain_chunk(Chunks& from, const Shape& index, std::span<std::byte> out) {
+  const Hdf5Storage& storage = from.storage;
+  const std::int64_t size = size_of(storage.numbers.type);
+  Box chunk{index, storage.chunks};
+  for (int d = 0; d < index.rank(); ++d) chunk.begin[d] *= storage.chunks[d];
+  const Box here = intersect(chunk, Box::whole(storage.extents));
+  const auto bytes = static_cast<std::size_t>(here.extent.count() * size);
+  const std::span<std::byte> part = here == chunk ? out : scratch().packed.take(bytes);
+  read_by_library(from.name, here, std::nullopt, part);
+  from.fetched += std::ssize(part);
+  if (here == chunk) return;
+  std::ranges::fill(out, std::byte{0});
+  copy_shared(part, here, out, chunk, size);
+}
+
 void Hdf5Values::fetch_chunk(Chunks& from, const Shape& index, std::size_t packed_bytes,
                              std::span<std::byte> out) {
   const Hdf5Storage& storage = from.storage;
   const auto offset = offset_of(index, storage.chunks);
   const auto what = [&] { return concat("a chunk of ", from.name, " in ", path_); };
-  const bool as_it_is = storage.filters.empty() && packed_bytes == out.size();
-  const std::span<std::byte> packed = as_it_is ? out : scratch().packed.take(packed_bytes);
+  if (storage.filters.empty()) return read_plain_chunk(from, index, out);
+  const std::span<std::byte> packed = scratch().packed.take(packed_bytes);
   std::uint32_t skipped = 0;
   {
     const auto lock = lock_io();
@@ -225,7 +259,6 @@ void Hdf5Values::fetch_chunk(Chunks& from, const Shape& index, std::size_t packe
   }
   from.fetched += std::ssize(packed);
   beat();
-  if (as_it_is) return;
   const auto element = static_cast<std::size_t>(size_of(storage.numbers.type));
   scratch().decoder.decode(storage.filters, skipped, element, packed, out, what());
 }

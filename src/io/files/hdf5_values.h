@@ -28,10 +28,12 @@ class Hdf5Values {
 
   /// The file, open until close(). Under lock_io(). @throws DataError
   hid_t file();
+  /// Of the library, which serves only what is not decoded here.
+  static constexpr std::size_t kLibraryCacheBytes = std::size_t{16} << 20;
   /// A data set of it, which the caller closes; one of texts before it gives the lock back, for HDF5 1.10 has
   /// these refer to the one of several handles of a file that came first, also when it has been closed. Under
   /// lock_io(). @throws DataError
-  hid_t open_data_set(const std::string& name);
+  hid_t open_data_set(const std::string& name, std::size_t cache_bytes = kLibraryCacheBytes);
   bool is_open() const { return file_ >= 0; }
   void close();
 
@@ -49,6 +51,7 @@ class Hdf5Values {
     hid_t id = H5I_INVALID_HID;
     std::int64_t key = 0;  ///< in the cache of chunks
     std::shared_ptr<const Hdf5Storage> storage;
+    std::optional<bool> has_all_chunks;  ///< once it was asked
   };
   struct Chunks;
 
@@ -57,10 +60,14 @@ class Hdf5Values {
   void read_by_library(const std::string& name, const Box& box, std::optional<StoredType> as,
                        std::span<std::byte> out);
   std::int64_t read_chunks(Chunks& from, const Box& box, std::span<std::byte> out);
-  /// Bytes of the chunk at an index in the file; 0 where it was never written, or cannot be found: the
-  /// library then gives the fill value, or says so. @throws DataError  when there cannot be so many, or they
-  /// cannot hold a chunk.
-  std::size_t packed_bytes(const Chunks& from, const Shape& index) const;
+  /// Bytes of the chunk at an index in the file; 0 where it was never written: the library then
+  /// gives the fill value. @throws DataError  when there cannot be so many, they cannot hold a chunk, or the
+  /// file's index does not lead to it.
+  std::size_t packed_bytes(const Chunks& from, const Shape& index);
+  /// Whether as many chunks stand in the file as the data set has, so that one which cannot be found is
+  /// damage.
+  bool has_all_chunks(DataSet& set) const;
+  void read_plain_chunk(Chunks& from, const Shape& index, std::span<std::byte> out);
   /// Decodes it.
   void fetch_chunk(Chunks& from, const Shape& index, std::size_t packed_bytes, std::span<std::byte> out);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -161,6 +162,65 @@ OtherFiles other_files_of(hid_t data_set) {
   return others;
 }
 
+namespace {
+
+constexpr std::size_t kMostVirtual = 64;  ///< data sets of data sets
+
+std::string virtual_name(hid_t creation, std::size_t number) {
+  const ssize_t length = H5Pget_virtual_dsetname(creation, number, nullptr, 0);
+  if (length <= 0) return "";
+  std::string name(static_cast<std::size_t>(length) + 1, '\0');
+  H5Pget_virtual_dsetname(creation, number, name.data(), name.size());
+  name.pop_back();
+  return name;
+}
+
+/// Whether a source of a virtual data set stands in its own file.
+bool is_own_file(const std::string& source, const std::string& path) {
+  if (source == ".") return true;
+  const std::filesystem::path own = path;
+  std::error_code absent;
+  return std::filesystem::equivalent(own.parent_path() / source, own, absent) ||
+         std::filesystem::equivalent(source, own, absent);
+}
+
+/// @param above  keys of the data sets that lead to this one. @param done  of those that were looked at.
+bool leads_back(hid_t data_set, const std::string& path, std::vector<std::string>& above,
+                std::set<std::string>& done) {
+  const Hdf5Id creation(H5Dget_create_plist(data_set), H5Pclose);
+  if (!creation.valid() || H5Pget_layout(creation.get()) != H5D_VIRTUAL) return false;
+  const std::string key = key_of(data_set);
+  if (std::ranges::find(above, key) != above.end() || above.size() > kMostVirtual) return true;
+  if (!done.insert(key).second) return false;
+  above.push_back(key);
+  const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose), file(H5Iget_file_id(data_set), H5Fclose);
+  guard_links(access.get(), External::kRefused);
+  std::size_t sources = 0;
+  H5Pget_virtual_count(creation.get(), &sources);
+  std::map<std::string, bool> own;  // by the name of its file
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < sources; ++i) {
+    const std::string source = virtual_source(creation.get(), i);
+    const auto [known, anew] = own.emplace(source, false);
+    if (anew) known->second = is_own_file(source, path);
+    if (known->second) names.insert(virtual_name(creation.get(), i));
+  }
+  for (const std::string& name : names) {
+    const Hdf5Id next(H5Dopen2(file.get(), name.c_str(), access.get()), H5Dclose);
+    if (next.valid() && leads_back(next.get(), path, above, done)) return true;
+  }
+  above.pop_back();
+  return false;
+}
+
+}  // namespace
+
+bool refers_to_itself(hid_t data_set, const std::string& path) {
+  std::vector<std::string> above;
+  std::set<std::string> done;
+  return leads_back(data_set, path, above, done);
+}
+
 bool all_regular(const std::string& path, const std::vector<std::string>& names) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return std::ranges::all_of(names, [&](const std::string& name) {
@@ -203,6 +263,7 @@ void check_hdf5_for_netcdf(const std::string& path, External external) {
   Hdf5Visitor visitor;
   visitor.data_set = [&](hid_t data_set, const std::string& name) {
     const OtherFiles others = other_files_of(data_set);
+    if (refers_to_itself(data_set, path)) refuse(name, kRefersToItself);
     if (others.names.empty()) return;
     const std::string where = join(others.names, ", ");
     if (external == External::kRefused) refuse(name, refusal_of_other_file(where));

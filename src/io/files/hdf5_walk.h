@@ -47,6 +47,12 @@ struct OtherFiles {
 };
 OtherFiles other_files_of(hid_t data_set);
 
+inline constexpr const char* kRefersToItself = "it is a virtual data set whose values stand in itself";
+
+/// Whether values of a virtual data set stand in itself, or in others of its file that lead back to it, which
+/// HDF5 would follow without end. Other files are not looked into.
+bool refers_to_itself(hid_t data_set, const std::string& path);
+
 /// Whether these files, from the folder of `path` and from the working folder, are regular ones or absent.
 bool all_regular(const std::string& path, const std::vector<std::string>& names);
 

@@ -65,6 +65,10 @@ Half::operator float() const {
   return std::bit_cast<float>(sign | (beyond != 0 ? beyond : std::bit_cast<std::uint32_t>(scaled)));
 }
 
+bool is_floating(StoredType type) {
+  return type == StoredType::kF16 || type == StoredType::kF32 || type == StoredType::kF64;
+}
+
 std::int64_t size_of(StoredType type) {
   switch (type) {
     case StoredType::kU8:

@@ -25,6 +25,7 @@ struct Half {
 };
 
 std::int64_t size_of(StoredType type);
+bool is_floating(StoredType type);
 
 /// Puts a number, in this machine's byte order, into its size_of(type) bytes; what the type does not hold
 /// becomes the nearest that it does.

@@ -145,10 +145,6 @@ std::int64_t with_type(StoredNumbers numbers, const F& f) {
   fail("unknown type of a number in a file");
 }
 
-bool is_floating(StoredType type) {
-  return type == StoredType::kF16 || type == StoredType::kF32 || type == StoredType::kF64;
-}
-
 /// Whether a variable holds integers that stand for other numbers.
 bool is_packed(const FileVariable& variable) {
   return !is_floating(variable.type) &&

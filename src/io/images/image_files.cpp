@@ -247,7 +247,7 @@ std::vector<double> spacing_of(const FileVariable& variable, const std::vector<I
 }  // namespace
 
 void ImageFiles::resample(const Variable& place, const FileVariable& variable, Image& image) const {
-  constexpr double kRounding = 1e-6;
+  constexpr double kRounding = 1e-6, kMostPoints = 1e6;  // along an axis
   const std::vector<double> own = spacing_of(variable, dims_of(place, image.file, variable));
   if (own.empty()) {
     throw DataError(
@@ -259,6 +259,10 @@ void ImageFiles::resample(const Variable& place, const FileVariable& variable, I
     const auto axis = static_cast<std::size_t>(d);
     image.step.push_back(spacing_[axis] / own[axis]);
     const double last = static_cast<double>(image.extents[d] - 1) / image.step.back();
+    if (!(last < kMostPoints)) {
+      throw DataError(concat(variable.name, " in ", path_of(image), " lies ", own[axis],
+                             " mm apart, of which data.spacing ", spacing_[axis], " makes too many points"));
+    }
     image.extents[d] = static_cast<std::int64_t>(std::floor(last + kRounding)) + 1;
   }
 }

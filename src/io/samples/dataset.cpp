@@ -75,6 +75,7 @@ FileSelection file_selection(const DataOptions& options, const std::string& meta
   FileSelection selection{options.region, options.every, options.regrid, options.time_step, options.overlap};
   selection.member = options.member;
   selection.fill = options.fill;
+  selection.missing = options.missing;
   if (options.makani.given()) selection.channels = ChannelLayout(options.makani, metadata);
   return selection;
 }
@@ -137,9 +138,10 @@ Json Dataset::decides_statistics() const {
   Json fields = Json::array();
   const auto add = [&](const Field& field, const char* role) {
     const std::string transform = options_.transform_of(field).name();
-    const std::optional<double> fill = options_.fill_of(field);
+    const std::optional<double> fill = options_.fill_of(field), missing = options_.missing_of(field);
     fields.push_back(concat(field.name(), role, transform.empty() ? "" : " as ", transform,
-                            fill ? concat(" filled with ", Json(*fill).dump()) : std::string()));
+                            fill ? concat(" filled with ", Json(*fill).dump()) : std::string(),
+                            missing ? concat(" without ", Json(*missing).dump()) : std::string()));
   };
   for (const Channel& channel : channels_.targets)
     add(channel.field, channel.role == Role::kPrognostic ? "" : " diagnostic");

@@ -349,7 +349,7 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
       return true;
     }
     if (channel.transform.kind != TransformKind::kNone) return false;
-    statistics.fields[name] = {files.units(channel.field), 0, 1, 1, channel.transform.name()};
+    statistics.fields[name] = {files.units(channel.field), 0, 1, 1, channel.transform.name(), channel.fill};
     return true;
   };
   std::vector<Channel> states = channels.targets;
@@ -437,8 +437,18 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
                              "data.normalization \"auto\" computes it, data.predict \"state\" needs none"));
     }
     if (!(found.increment_deviation > 1e-10 * found.deviation)) {
-      throw DataError(concat(channel.name, " does not change within ", duration_text(lead_time),
-                             ", so its increment cannot be normalised; leave it out or predict the state"));
+      const auto seen = statistics.seen.find(channel.name);
+      const double most = seen == statistics.seen.end()
+                              ? 0
+                              : std::max(std::abs(seen->second.least), std::abs(seen->second.largest));
+      throw DataError(concat(
+          channel.name, " does not change within ", duration_text(lead_time),
+          most > kBeyondPhysics
+              ? concat(
+                    " beside values of ", most,
+                    ", which seem to stand for missing ones: files "
+                    "declare them by the attribute _FillValue or missing_value, or data.missing names them")
+              : ", so its increment cannot be normalised; leave it out or predict the state"));
     }
   };
   for (const Channel& channel : channels.targets) check(channel);

@@ -30,6 +30,9 @@ struct FieldStatistics {
   bool operator==(const FieldStatistics&) const = default;
 };
 
+/// No physical field has such values in whatever unit; files have 1e30, 1e36, … in place of missing ones.
+inline constexpr double kBeyondPhysics = 1e29;
+
 /// What the values were that statistics were computed of.
 struct SeenValues {
   double missing = 0;             ///< the part of the points without one, 0 to 1
@@ -85,8 +88,8 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
                               const std::function<void(double)>& progress = {});
 
 /// @throws DataError  when a field of the channels is missing, has another unit in the files, another
-/// transform or fill, or does not vary,
-///                    so that it cannot be normalised; when increments are predicted over another lead time.
+///                    transform or fill, or does not vary, so that it cannot be normalised; when
+///                    increments are predicted over another lead time.
 /// @param given  those among them that were not computed of these files; null: none.
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
                       Predict predict, Time lead_time, const Statistics* given = nullptr);

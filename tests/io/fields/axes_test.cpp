@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "fields/file_set.h"
+#include "fields/units.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
 #include "support/temporary_folder.h"
@@ -79,13 +80,17 @@ TEST(Axes, DepthsAndHeightsAreLevels) {
   for (Coordinate levels : upright) {
     levels.values = {0.494025, 1.541375, 5727.917};
     const std::string path = write(folder, {levels, kRows, kColumns});
-    EXPECT_EQ(first_of(path, {"v", 0.494025}), 0) << levels.name;
-    EXPECT_EQ(first_of(path, {"v", 1.54138}), 12) << levels.name;  // as it is told
-    EXPECT_EQ(first_of(path, {"v", 5727.917}), 24) << levels.name;
+    // In hectopascals and metres.
+    const std::string units = levels.texts.at("units");
+    std::vector<double> named = levels.values;
+    for (double& level : named) level = in_level_units(level, units);
+    EXPECT_EQ(first_of(path, {"v", named[0]}), 0) << levels.name;
+    EXPECT_EQ(first_of(path, {"v", in_level_units(1.54138, units)}), 12) << levels.name;  // as it is told
+    EXPECT_EQ(first_of(path, {"v", named[2]}), 24) << levels.name;
     FileSet files({path});
-    EXPECT_EQ(files.catalogue()[0].levels, levels.values) << levels.name;
-    files.select({"v", 1.541375}, false);
-    const FieldDescription described = files.describe({"v", 1.541375});
+    EXPECT_EQ(files.catalogue()[0].levels, named) << levels.name;
+    files.select({"v", named[1]}, false);
+    const FieldDescription described = files.describe({"v", named[1]});
     EXPECT_EQ(described.level->values, levels.values) << levels.name;
     EXPECT_EQ(described.level_position, 1) << levels.name;
   }

@@ -93,6 +93,7 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("regrid", {{"method", "none"}, {"variables", {{"t2m", "linear"}}}}),
             "regrid.method must be another than \"none\" where data.regrid.variables has methods");
   EXPECT_EQ(message("fill", {{"sst", 0}}).find("fill names sst, which is no variable or field"), 0U);
+  EXPECT_EQ(message("missing", {{"sst", 0}}).find("missing names sst, which is no variable or field"), 0U);
   EXPECT_EQ(message("static", {{{"name", "lsm"}, {"times", "cycle"}}}),
             "static[0].times is for data.forcing_variables alone; leave it out here");
   EXPECT_EQ(message("variables", {{{"name", "t"}, {"levels", {"0.5 km"}}}}).find("variables[0].levels[0]"),

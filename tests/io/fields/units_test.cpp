@@ -17,21 +17,37 @@ TEST(Units, AreOneInEveryNotation) {
   EXPECT_TRUE(same("1/s", "s-1"));
   EXPECT_TRUE(same("kg kg**-1", "kg/kg"));
   EXPECT_TRUE(same("(0 - 1)", "(0 - 1)"));
+  for (const char* const text : {"kelvin", "Kelvin", "degK"}) EXPECT_TRUE(same("K", text)) << text;
+  for (const char* const text : {"Celsius", "degrees_C", "°C"}) EXPECT_TRUE(same("degC", text)) << text;
+  EXPECT_TRUE(same("mbar", "hPa"));
+  EXPECT_TRUE(same("meters second-1", "m s**-1"));
+  EXPECT_TRUE(same("percent", "%"));
   EXPECT_TRUE(same("", ""));
   EXPECT_TRUE(same("m m s-1", "m2 s-1"));
 }
 
 TEST(Units, ThatAreOthersStayOthers) {
   const std::pair<const char*, const char*> others[] = {
-      {"m s-1", "ms-1"},        {"K", "degC"},     {"Pa", "hPa"},     {"kg m-2", "kg m2"},
-      {"m/s s", "m/s"},         {"", "1"},         {"1", "(0 - 1)"},  {"10-6 m", "m"},
-      {"10 m", "1 m"},          {"m s-", "m s-1"}, {"m//s", "m s-1"}, {"m s**", "m s"},
-      {"m-2000000000000", "m"}, {"(m)", "m"},      {"m ", "s "},      {"m", "m K/K s"},
+      {"m s-1", "ms-1"},        {"K", "degC"},     {"Pa", "hPa"},
+      {"kg m-2", "kg m2"},      {"m/s s", "m/s"},  {"", "1"},
+      {"1", "(0 - 1)"},         {"10-6 m", "m"},   {"10 m", "1 m"},
+      {"m s-", "m s-1"},        {"m//s", "m s-1"}, {"m s**", "m s"},
+      {"m-2000000000000", "m"}, {"(m)", "m"},      {"m ", "s "},
+      {"m", "m K/K s"},         {"%", "1"},        {"kg kg-1", "mol mol-1"},
       {"W m**-2", "J m**-2"}};
   for (const auto& [a, b] : others) {
     EXPECT_FALSE(same_unit(a, b)) << a << " and " << b;
     EXPECT_FALSE(same_unit(b, a)) << a << " and " << b;
   }
+}
+
+TEST(Units, OfLevelsAreHectopascalsAndMetres) {
+  EXPECT_EQ(in_level_units(85000, "Pa"), 850);
+  EXPECT_EQ(in_level_units(850, "mbar"), 850);
+  EXPECT_EQ(in_level_units(50, "kPa"), 500);
+  EXPECT_EQ(in_level_units(500, "centimeters"), 5);
+  EXPECT_EQ(in_level_units(0.7, "km"), 700);
+  EXPECT_EQ(in_level_units(0.5, "1"), 0.5);
 }
 
 TEST(Units, OfLength) {

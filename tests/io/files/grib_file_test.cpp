@@ -483,6 +483,11 @@ TEST_P(Grib, CutOffOrDamagedIsOneSentence) {
   put_text(in("damaged.grib"), damaged);
   EXPECT_NE(refusal([&] { GribFile file(in("damaged.grib")); }).find("does not end"), std::string::npos);
   damaged = whole;
+  damaged[second + 3] = '\0';
+  put_text(in("damaged.grib"), damaged);
+  EXPECT_NE(refusal([&] { GribFile file(in("damaged.grib")); }).find("that does not begin there"),
+            std::string::npos);
+  damaged = whole;
   damaged[7] = '\3';
   put_text(in("damaged.grib"), damaged);
   EXPECT_NE(refusal([&] { GribFile file(in("damaged.grib")); }).find("is of edition 3"), std::string::npos);

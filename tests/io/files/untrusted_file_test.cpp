@@ -8,6 +8,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -323,6 +324,63 @@ TEST_F(UntrustedFile, ValuesInOtherFilesAreReadOnlyWhereAllowed) {
   pipe("source.h5");
   Hdf5File followed(view, External::kFollowed);
   expect_refused([&] { read_whole(followed, "x"); }, "are regular files");
+}
+
+TEST_F(UntrustedFile, VirtualDataSetsThatLeadBackToThemselvesAreRefused) {
+  const std::string path = in("cycle.h5");
+  const hsize_t extent = 4;
+  const Id space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+  const auto add = [&](hid_t file, const char* name, const char* source_file, const char* source) {
+    const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    ASSERT_GE(H5Pset_virtual(creation.get(), space.get(), source_file, source, space.get()), 0);
+    ASSERT_TRUE(new_data_set(file, name, {extent}, creation.get()).valid());
+  };
+  {
+    const Id file = new_file(path);
+    write_numbers(file.get(), "x", {1, 2, 3, 4});
+    add(file.get(), "of_x", ".", "x");
+    add(file.get(), "of_of_x", ".", "of_x");
+    add(file.get(), "self", ".", "self");
+    add(file.get(), "ping", ".", "pong");
+    add(file.get(), "pong", ".", "ping");
+    add(file.get(), "by_name", "cycle.h5", "by_name");
+  }
+  Hdf5File file(path, External::kFollowed);
+  EXPECT_EQ(read_whole(file, "of_of_x"), (std::vector<double>{1, 2, 3, 4}));
+  for (const char* const name : {"self", "ping", "pong", "by_name"})
+    expect_refused([&] { read_whole(file, name); }, "a virtual data set whose values stand in itself");
+}
+
+/// The B-tree of chunks (HDF5 File Format Specification, version 1 B-trees): each key holds the bytes of a
+/// chunk and its place.
+TEST_F(UntrustedFile, AnIndexOfChunksIsNotTrusted) {
+  const std::string path = in("chunks.h5");
+  std::vector<double> values(16);
+  std::iota(values.begin(), values.end(), 1);
+  {
+    const Id file = new_file(path);
+    const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const hsize_t chunk = 4;
+    H5Pset_chunk(creation.get(), 1, &chunk);
+    const Id set = new_data_set(file.get(), "x", {values.size()}, creation.get());
+    ASSERT_GE(H5Dwrite(set.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  }
+  const std::string good = text_of(path);
+  const std::size_t tree = good.find(std::string("TREE\x01", 5));
+  ASSERT_NE(tree, std::string::npos);
+  constexpr std::size_t kHeader = 24, kKey = 24, kChild = 8, kPlace = 8;
+  std::string longer = good;
+  longer.replace(tree + kHeader, 2, "\xff\x3f");  // 16383 bytes in place of 32
+  put_text(path, longer);
+  const auto read = [&] {
+    Hdf5File file(path);
+    return read_whole(file, "x");
+  };
+  EXPECT_EQ(read(), values);
+  std::string elsewhere = good;
+  elsewhere[tree + kHeader + kKey + kChild + kPlace] = 5;  // the second chunk begins at 5 in place of 4
+  put_text(path, elsewhere);
+  expect_refused(read, "the index of chunks of x");
 }
 
 TEST_F(UntrustedFile, HeadersThatClaimMoreThanThereCanBeAreDataErrors) {

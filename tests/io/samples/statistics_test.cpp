@@ -287,6 +287,8 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").statistics == filled.statistics);
   EXPECT_EQ(Statistics::from_text(filled.statistics.to_text(), "it").fields.at("t2m").fill,
             std::optional(0.0));
+  other.transforms = {{"t2m", {.kind = TransformKind::kNone}}};
+  EXPECT_EQ(open_with_cache(other, "").statistics.fields.at("t2m").fill, std::optional(0.0));
   EXPECT_TRUE(open_with_cache(options, "").passed);
   // A file that was written again is another one; so is what is kept when it is damaged.
   std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(1));
