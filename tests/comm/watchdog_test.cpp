@@ -222,6 +222,7 @@ TEST_F(WatchdogTest, ARankAloneSpeaksWithoutFiles) {
   std::filesystem::create_directories(folder_);
   std::filesystem::current_path(folder_);
   std::ofstream("watchdog_0.txt") << "precious";
+  std::ofstream("watchdog_alive") << "of another job";
   std::promise<std::string> report;
   run_ranks(1, [&](Communicator& comm) {
     WatchdogOptions alone = options(comm);
@@ -231,7 +232,7 @@ TEST_F(WatchdogTest, ARankAloneSpeaksWithoutFiles) {
   });
   std::filesystem::current_path(before);
   EXPECT_EQ(text_of(0), "precious");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);
 }
 
 /// Pipes whose other end nobody opens, and links to files of others.

@@ -149,9 +149,10 @@ FormPtr<double> level_form() {
     if (error != std::errc() || unit == std::string::npos) return std::nullopt;
     const std::optional<double> per_hpa = units_per_hectopascal(text.substr(unit));
     if (!per_hpa)
-      at.error(concat("has the unit \"", text.substr(unit),
-                      "\"; of pressures Pa, hPa, mbar and kPa are known, "
-                      "levels of other kinds are numbers in the unit of the files"));
+      at.error(concat(
+          "has the unit \"", text.substr(unit),
+          "\"; of pressures Pa, hPa, mbar and kPa are known, "
+          "levels of other kinds are numbers, in m of heights and depths, else in the unit of the files"));
     return value / *per_hpa;
   };
   const Json schema = {{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}};

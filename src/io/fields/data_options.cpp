@@ -357,10 +357,8 @@ void declare(Keys<VariableOptions>& keys) {
   keys.add("levels", &VariableOptions::levels, std::make_unique<ListForm<double>>(level_form()))
       .doc(
           "Its levels by their values: numbers, in hPa of pressures, in m of heights and depths, else in the "
-          "unit "
-          "of the files; or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a "
-          "variable "
-          "without levels.");
+          "unit of the files; or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a "
+          "variable without levels.");
   keys.add("data_set", &VariableOptions::data_set)
       .doc(
           "Its name in the files, where the variable is to have another, as of two data sets of one name; "
