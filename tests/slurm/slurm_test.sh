@@ -230,7 +230,7 @@ cancelled_task() {
   until_true is_state "${id}_$task" CANCELLED || fail "task $task is $(state_of "${id}_$task")" || return
   restarted "${id}_$task" 0 || fail "was requeued" || return
   is_state "${id}_$((1 - task))" RUNNING || fail "the other task is $(state_of "${id}_$((1 - task))")" || return
-  grep -q "is not requeued: SLURM has ended it" log-* || fail "does not say why"
+  grep -q "is not requeued: SLURM ends or requeues it itself" log-* || fail "does not say why"
 }
 preflight() {
   srun -N 2 -n 4 --overcommit "$train" check --config small.json --set mesh.data=4 > check.txt 2>&1 ||
