@@ -305,10 +305,21 @@ sweep_of_one_run() {
   [[ ! -e one/learning_rate=0.001 && ! -e one/learning_rate=0.003 ]] || fail "another run was trained"
 }
 
+# What is left of a daemon that died keeps the next step of the job from being started, and srun ends with 0.
+no_rank() {
+  local id
+  id=$(submit --nodelist=n1 --nodes=1 --ntasks=2 --time=60 --requeue --open-mode=append --job-name=no_rank --wrap \
+    "touch ${SLURM_CONF%/*}/spool.n1/stepd.slurm.pmix.\$SLURM_JOB_ID.0
+     bash $scripts/train.sbatch --config small.json --set output=$work/no_rank")
+  until_true restarted "$id" 1 || fail "was not requeued" || return
+  grep -q "srun started no rank" log-*-"$id".txt || fail "does not say why" || return
+  [[ ! -e no_rank/metrics.jsonl ]] || fail "it was trained"
+}
+
 cases=("$@")
 ((${#cases[@]} > 0)) || cases=(four_ranks two_nodes preflight requeued_by_hand signal_before_the_end
   time_limit out_of_time preempted cancelled cancelled_task max_minutes killed_rank node_down wrong_configuration
-  chain sweep_with_requeue sweep_of_one_run)
+  chain sweep_with_requeue sweep_of_one_run no_rank)
 failed=0
 for case in reference "${cases[@]}"; do
   begin=$SECONDS

@@ -35,7 +35,7 @@ std::string write(const testing::TemporaryFolder& folder) {
   file.put(lats, std::vector<double>{10, 20});
   file.put(lons, std::vector<double>{0, 5, 10});
   file.put(plain, std::vector<double>{0, 1.5, 2, 0, 1.5, -999.9});
-  file.put(packed, std::vector<double>{-500, -350, 0, -500, -350, -9});
+  file.put(packed, std::vector<double>{-500, -350, -90, -500, -350, -9});
   return path;
 }
 
@@ -62,10 +62,12 @@ TEST(DeclaredMissing, StandsBesideWhatFilesSay) {
   expect(path, {{"packed", 0}}, "plain", {0, 1.5, 2, 0, 1.5, -999.9});
   expect(path, {{"plain", 0}}, "plain", {kNone, 1.5, 2, kNone, 1.5, -999.9});
   expect(path, {{"plain", -999.9}}, "plain", {0, 1.5, 2, 0, 1.5, kNone});
-  expect(path, {}, "packed", {0, 1.5, 5, 0, 1.5, kNone});
-  expect(path, {{"packed", 0}}, "packed", {kNone, 1.5, 5, kNone, 1.5, kNone});
-  expect(path, {{"packed", 1.505001}}, "packed", {0, 1.5, 5, 0, 1.5, kNone});
-  expect(path, {{"packed", 1.5}}, "packed", {0, kNone, 5, 0, kNone, kNone});
+  expect(path, {}, "packed", {0, 1.5, 4.1, 0, 1.5, kNone});
+  expect(path, {{"packed", 0}}, "packed", {kNone, 1.5, 4.1, kNone, 1.5, kNone});
+  expect(path, {{"packed", 1.505001}}, "packed", {0, 1.5, 4.1, 0, 1.5, kNone});
+  expect(path, {{"packed", 1.5}}, "packed", {0, kNone, 4.1, 0, kNone, kNone});
+  expect(path, {{"packed", 4.1}}, "packed",
+         {0, 1.5, kNone, 0, 1.5, kNone});  // −90.00000000000003 as it is computed
 }
 
 }  // namespace declared_missing_test
