@@ -100,7 +100,7 @@ TEST_F(NcclHang, ARankThatStopsIsNamed) {
                                          {"is outside communication, after ", State::kDone},
                                          {waits, State::kRunning}}},
                                        [&](auto& comm) { comm.rank() == 1 ? stay_away() : add(comm); });
-  EXPECT_TRUE(report.starts_with("no progress for 0.2 seconds: each of ranks 0, 2 " + waits + "; rank 1 in"))
+  EXPECT_TRUE(report.starts_with("no progress for 0.2 seconds: each of ranks 0, 2 " + waits + "; rank 1 is"))
       << report;
   EXPECT_TRUE(report.ends_with("; not arrived: rank 1")) << report;
 }

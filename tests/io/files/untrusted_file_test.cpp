@@ -378,7 +378,7 @@ TEST_F(UntrustedFile, AnIndexOfChunksIsNotTrusted) {
   };
   EXPECT_EQ(read(), values);
   std::string elsewhere = good;
-  elsewhere[tree + kHeader + kKey + kChild + kPlace] = 5;  // the second chunk begins at 5 in place of 4
+  elsewhere[tree + kHeader + kKey + kChild + kPlace] = 8;  // the second chunk begins at 8 in place of 4
   put_text(path, elsewhere);
   expect_refused(read, "the index of chunks of x");
 }
