@@ -7,9 +7,9 @@ namespace jigsaw::inline base {
 void take_exit_file();
 
 /// Tells a batch script how the job ends, in that file, which the script has made: a line of three blanks, in
-/// the place of which the code stands then. Of ranks launchers
-/// report the highest code, though those that are ended with a job may have another than the one that ended
-/// it; and 0 where none ever started. The first who tells counts.
+/// the place of which the code stands then. The first who tells counts. Launchers report the highest code of
+/// all ranks, though those that are ended with a job may have another than the one that ended it, and 0 where
+/// none ever started.
 void note_exit_code(int code) noexcept;
 
 }  // namespace jigsaw::inline base

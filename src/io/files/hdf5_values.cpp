@@ -96,7 +96,8 @@ Hdf5Values::DataSet& Hdf5Values::opened(const std::string& name) {
   if (known != data_sets_.end()) return known->second;
   hid_t id = open_data_set(name);
   const auto storage = std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_));
-  if (storage->decodable && storage->filters.empty()) {  // read where it is wanted, not by whole chunks
+  if (storage->decodable &&
+      storage->filters.empty()) {  // read_plain_chunk() wants no copy in the library's cache
     H5Dclose(id);
     id = open_data_set(name, 0);
   }

@@ -111,13 +111,20 @@ class Walk {
   std::set<std::string> seen_;  ///< keys of groups
 };
 
-std::string virtual_source(hid_t creation, std::size_t number) {
-  const ssize_t length = H5Pget_virtual_filename(creation, number, nullptr, 0);
-  if (length <= 0) return ".";
+/// A name of a source of a virtual data set, by H5Pget_virtual_filename or H5Pget_virtual_dsetname.
+std::string name_of_source(ssize_t (*get)(hid_t, size_t, char*, size_t), hid_t creation, std::size_t number) {
+  const ssize_t length = get(creation, number, nullptr, 0);
+  if (length <= 0) return "";
   std::string name(static_cast<std::size_t>(length) + 1, '\0');
-  H5Pget_virtual_filename(creation, number, name.data(), name.size());
+  get(creation, number, name.data(), name.size());
   name.pop_back();
   return name;
+}
+
+/// The file of a source; ".": the data set's own.
+std::string virtual_source(hid_t creation, std::size_t number) {
+  const std::string name = name_of_source(H5Pget_virtual_filename, creation, number);
+  return name.empty() ? "." : name;
 }
 
 /// Whether a mapping of a virtual data set has no end.
@@ -166,15 +173,6 @@ namespace {
 
 constexpr std::size_t kMostVirtual = 64;  ///< data sets of data sets
 
-std::string virtual_name(hid_t creation, std::size_t number) {
-  const ssize_t length = H5Pget_virtual_dsetname(creation, number, nullptr, 0);
-  if (length <= 0) return "";
-  std::string name(static_cast<std::size_t>(length) + 1, '\0');
-  H5Pget_virtual_dsetname(creation, number, name.data(), name.size());
-  name.pop_back();
-  return name;
-}
-
 /// Whether a source of a virtual data set stands in its own file.
 bool is_own_file(const std::string& source, const std::string& path) {
   if (source == ".") return true;
@@ -203,7 +201,7 @@ bool leads_back(hid_t data_set, const std::string& path, std::vector<std::string
     const std::string source = virtual_source(creation.get(), i);
     const auto [known, anew] = own.emplace(source, false);
     if (anew) known->second = is_own_file(source, path);
-    if (known->second) names.insert(virtual_name(creation.get(), i));
+    if (known->second) names.insert(name_of_source(H5Pget_virtual_dsetname, creation.get(), i));
   }
   for (const std::string& name : names) {
     const Hdf5Id next(H5Dopen2(file.get(), name.c_str(), access.get()), H5Dclose);
