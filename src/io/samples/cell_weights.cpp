@@ -117,6 +117,11 @@ void select_cell_area(FileSet& files, const std::string& cell_area) {
   try {
     files.select(*field, false);
   } catch (const DataError& error) {
+    const std::vector<VariableSummary> known = files.catalogue();
+    const auto summary = std::ranges::find(known, field->variable, &VariableSummary::name);
+    if (summary != known.end() && !summary->levels.empty())
+      throw DataError(concat("data.cell_area: ", field->variable,
+                             " has levels; areas of cells are one field, without levels"));
     throw DataError(concat("data.cell_area: ", error.what()));
   }
   if (!files.is_regridded(*field)) return;

@@ -101,11 +101,11 @@ std::optional<Time> scan_zone(Scanner& scan) {
   const bool west = scan.take('-');
   if (!west && !scan.take('+')) return std::nullopt;
   const auto hours = scan.number(2);
-  if (!hours) return std::nullopt;
+  if (!hours || *hours >= 24) return std::nullopt;
   std::int64_t seconds = *hours * kHour;
   if (scan.take(':') || !scan.rest().empty()) {
     const auto minutes = scan.number(2);
-    if (!minutes || !scan.rest().empty()) return std::nullopt;
+    if (!minutes || *minutes >= 60 || !scan.rest().empty()) return std::nullopt;
     seconds += *minutes * 60;
   }
   return west ? -seconds : seconds;
@@ -153,6 +153,14 @@ std::optional<TimeUnit> unit_of(const std::string& name) {
   for (const auto& [names, unit] : kUnits) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return unit;
   }
+  return std::nullopt;
+}
+
+/// Months and years, which are as long as others in one calendar alone.
+std::optional<TimeUnit> long_unit_of(const std::string& name) {
+  constexpr std::int64_t kDaysInMonth = 30, kDaysInYear = 360;
+  if (name == "months" || name == "month" || name == "mon") return TimeUnit{kDaysInMonth * kDay};
+  if (name == "years" || name == "year" || name == "yr") return TimeUnit{kDaysInYear * kDay};
   return std::nullopt;
 }
 
@@ -350,7 +358,7 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what) {
       {{"", "standard", "gregorian", "proleptic_gregorian"}, Calendar::kStandard},
       {{"noleap", "365_day"}, Calendar::kNoLeap},
       {{"all_leap", "366_day"}, Calendar::kAllLeap},
-      {{"360_day"}, Calendar::k360Day},
+      {{"360_day", "360"}, Calendar::k360Day},
       {{"julian"}, Calendar::kJulian}};
   const std::string lower = to_lower(calendar);
   for (const auto& [names, known] : kNames) {
@@ -374,7 +382,15 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
                                   named.empty() || named == "standard" || named == "gregorian",
                                   named.empty() ? std::string("standard") : printable(calendar)};
   const std::size_t since = lower.find(" since ");
-  const auto unit = since == std::string::npos ? std::nullopt : unit_of(lower.substr(0, lower.find(' ')));
+  const std::string counted = since == std::string::npos ? "" : lower.substr(0, lower.find(' '));
+  auto unit = unit_of(counted);
+  if (const auto long_unit = unit ? std::nullopt : long_unit_of(counted)) {
+    if (counted_in.calendar != Calendar::k360Day)
+      throw DataError(concat(
+          what, " has the units \"", units, "\" and the calendar ", counted_in.name, ", in which ", counted,
+          " are not equally long; write the times in days (CDO: setreftime,1900-01-01,00:00:00,1day)"));
+    unit = long_unit;
+  }
   const auto origin =
       unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, what) : std::nullopt;
   if (!origin) {

@@ -166,11 +166,15 @@ std::string write(const TemporaryFolder& folder, const std::string& name, bool p
   file.text(north, "units", "degrees_north");
   file.text(east, "units", "degrees_east");
   const int t2m = file.variable("t2m", NC_DOUBLE, {time, y, x}),
-            cells = file.variable("e1e2t", NC_DOUBLE, {y, x});
+            cells = file.variable("e1e2t", NC_DOUBLE, {y, x}), deep = file.dimension("depth", 2);
+  const int depth = file.variable("depth", NC_DOUBLE, {deep});
+  file.text(depth, "units", "m");
+  file.text(file.variable("volume", NC_DOUBLE, {deep, y, x}), "units", "m3");
   file.text(cells, "units", "m2");
   file.text(cells, "standard_name", "cell_area");
   file.end();
   file.put(times, {0, 6, 12, 18});
+  file.put(depth, {1, 10});
   Numbers latitudes, longitudes, values, areas;
   for (std::int64_t point = 0; point < kPoints; ++point) {
     areas.push_back(factor * area(point));
@@ -289,6 +293,8 @@ TEST(CellWeights, AreasThatAreNoneAreRefused) {
   EXPECT_EQ(refusal(none, "e1e2t"),
             concat("data.cell_area: e1e2t in ", none,
                    " is above 0 nowhere; it must hold the areas of the grid's cells"));
+  EXPECT_EQ(refusal(none, "volume"),
+            "data.cell_area: volume has levels; areas of cells are one field, without levels");
   const std::string absent = refusal(none, "areacello");
   EXPECT_EQ(absent.find("data.cell_area: "), 0U) << absent;
   EXPECT_NE(absent.find("areacello"), std::string::npos) << absent;

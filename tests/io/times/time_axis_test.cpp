@@ -139,7 +139,15 @@ TEST(TimeAxis, RefusesOriginsThatTheCalendarLacks) {
 
 TEST(TimeAxis, RefusesWhatItCannotDecode) {
   EXPECT_THROW(decoded(1, "days since 2020-02-30", "noleap"), DataError);
-  EXPECT_THROW(decoded(1, "months since 2020-01-01"), DataError);
+  const auto has_unequal = [](const char* units, const char* calendar, const char* why) {
+    return message_of<DataError>([&] { decoded(1, units, calendar); }).find(why) != std::string::npos;
+  };
+  EXPECT_TRUE(has_unequal("months since 2020-01-01", "",
+                          "the calendar standard, in which months are not equally long"));
+  EXPECT_TRUE(has_unequal("years since 2020-01-01", "noleap",
+                          "the calendar noleap, in which years are not equally long"));
+  EXPECT_THROW(decoded(1, "hours since 2020-01-01 00:00:00 +24:00"), DataError);
+  EXPECT_THROW(decoded(1, "hours since 2020-01-01 00:00:00 -01:60"), DataError);
   EXPECT_THROW(decoded(1, "days since"), DataError);
   EXPECT_THROW(decoded(1, "1"), DataError);
   EXPECT_THROW(decoded(1, ""), DataError);
@@ -162,6 +170,8 @@ TEST(TimeAxis, CountsInTheCalendarOfTheFiles) {
   EXPECT_EQ(decoded_in(59, "days since 2020-01-01", "360_day"), "2020-02-30T00:00");
   EXPECT_EQ(decoded_in(-1, "days since 1850-01-01", "360_day"), "1849-12-30T00:00");
   EXPECT_EQ(decoded_in(1, "hours since 1999-02-30 23:00", "360_day"), "1999-03-01T00:00");
+  EXPECT_EQ(decoded_in(1.5, "months since 1960-01-01", "360"), "1960-02-16T00:00");
+  EXPECT_EQ(decoded_in(-2, "Years since 1960-01-01", "360_day"), "1958-01-01T00:00");
   EXPECT_EQ(decoded_in(59, "days since 1900-01-01", "julian"), "1900-02-29T00:00");
   EXPECT_EQ(decoded_in(1.25, "days since 2100-02-28", "Julian"), "2100-02-29T06:00");
   EXPECT_EQ(decoded_in(-200000, "days since 1970-01-01", "julian"), "1422-06-07T00:00");
