@@ -26,7 +26,7 @@ done
 shift
 
 # How the job before ended, removed by the last one; a file on a file system that all nodes see.
-state=$(mktemp "$PWD/.jigsaw-chain-XXXXXX")
+state=$(mktemp "$PWD/.jigsaw-chain-XXXXXX" 2> /dev/null) || die "nothing can be written in $PWD, where a chain keeps how its jobs ended"
 echo 75 > "$state"
 before=
 all=()
