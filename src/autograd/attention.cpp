@@ -160,7 +160,7 @@ class Call {
     }
     const Array sums = attention_row_sums(context, result.output, upstream);
     Array dq;
-    Returns returns(*this, kv);
+    Returns returns(*this);
     for_blocks(kv, [&](int owner, const HeadRows& k, const HeadRows& v) {
       const Array part(context, block_shape(queries.array.shape(), queries.tokens(), 1), wide());
       const Array dkv(context, block_shape(k.array.shape(), k.tokens(), 2), wide());
@@ -254,7 +254,7 @@ class Call {
   /// Gradients of keys and values on their way back to the owners, added up there in the order of the steps.
   class Returns {
    public:
-    Returns(const Call& call, const Array& kv) : call_(call), rows_(call.key_rows(kv, 0).array.shape()) {}
+    explicit Returns(const Call& call) : call_(call) {}
 
     void send(int owner, const Array& dkv) {
       const int rank = call_.here(), members = call_.members();
@@ -277,7 +277,6 @@ class Call {
     }
 
     const Call& call_;
-    Shape rows_;
     Array total_;
     Pending arriving_;
   };

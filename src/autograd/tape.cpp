@@ -149,20 +149,25 @@ void Tape::Flow::start_all_waiting() {
   while (!to_gather.empty());
 }
 
-std::vector<Variable> Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs,
-                                      const SeveralOutputs& run) {
-  Block block;
-  block.entry = &plans_.at(spec.path);
+std::vector<Variable> Tape::run_in(Block& block, const std::vector<Variable>& inputs,
+                                   const SeveralOutputs& run) {
   block_ = &block;
-  context().state<OutputWatch>().block = spec.path;
-  std::vector<Variable> results;
   try {
-    results = run(*this, inputs);
+    std::vector<Variable> results = run(*this, inputs);
+    block_ = nullptr;
+    return results;
   } catch (...) {
     block_ = nullptr;
     throw;
   }
-  block_ = nullptr;
+}
+
+std::vector<Variable> Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                      const SeveralOutputs& run) {
+  Block block;
+  block.entry = &plans_.at(spec.path);
+  context().state<OutputWatch>().block = spec.path;
+  std::vector<Variable> results = run_in(block, inputs, run);
   // A recipe needs the block's parameters, which are gone outside of it.
   for (Variable& result : results) result.set_recipe(nullptr);
   return results;
@@ -208,10 +213,7 @@ std::vector<Variable> Tape::trace_into(Block& block, const std::vector<Variable>
     values.push_back({input.shape(), Trace::Role::kPinned, input.layout().placements, "input"});
     traced.push_back(Variable::traced(input.layout(), static_cast<int>(values.size()) - 1));
   }
-  block_ = &block;
-  std::vector<Variable> results = run(*this, traced);
-  block_ = nullptr;
-  return results;
+  return run_in(block, traced, run);
 }
 
 Trace Tape::trace_of(const std::vector<Variable>& inputs, const Function& run) {

@@ -163,6 +163,8 @@ class Tape {
     std::map<Parameter*, int> parameters;  // traced parameters by value number
     std::set<ParameterGroup*> used;        // by operations that are recorded
   };
+  /// With the block as the one at work, whatever `run` throws.
+  std::vector<Variable> run_in(Block& block, const std::vector<Variable>& inputs, const SeveralOutputs& run);
   std::vector<Variable> trace_into(Block& block, const std::vector<Variable>& inputs,
                                    const SeveralOutputs& run);
   Block* block_ = nullptr;

@@ -1,6 +1,9 @@
 #include "config/changed_keys.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
 
 #include "base/text.h"
 #include "config/place.h"
@@ -63,6 +66,13 @@ class ChangeSearch {
   std::vector<std::string> names_;
 };
 
+/// The number of an entry of a list; SIZE_MAX for what is none.
+std::size_t entry_of(const std::string& name) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? number : SIZE_MAX;
+}
+
 }  // namespace
 
 bool may_change(const KeyTable& root, std::string_view path) {
@@ -71,6 +81,27 @@ bool may_change(const KeyTable& root, std::string_view path) {
     return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
   });
   return !names.empty() && ChangeSearch(std::move(names)).in_table(root, 0);
+}
+
+std::string change_text(const Json& before, const Json& after, const std::string& path) {
+  constexpr std::size_t kLongest = 60;
+  const auto value_in = [&](const Json& root) -> std::string {
+    const Json* at = &root;
+    for (const std::string& name : split_path(path)) {
+      if (at->is_object() && at->contains(name)) {
+        at = &at->at(name);
+      } else if (at->is_array() && entry_of(name) < at->size()) {
+        at = &at->at(entry_of(name));
+      } else {
+        return "nothing";
+      }
+    }
+    return at->dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  const std::string was = value_in(before), is = value_in(after);
+  if (was == is) return path;  // a key with dots in it
+  return std::max(was.size(), is.size()) > kLongest ? path
+                                                    : concat(path, " (", was, " before, ", is, " now)");
 }
 
 std::vector<std::string> changed_keys(const Json& before, const Json& after) {

@@ -61,7 +61,8 @@ class Evaluation {
       for (const std::string& line : table_of(report)) log.info(line);
       if (scorer.not_finite() > 0) {
         log.warn(concat(std::llround(scorer.not_finite()),
-                        " values of the predictions are not finite, and do not count in these scores"));
+                        " values of the predictions are not finite, or missing by what their files say "
+                        "(_FillValue, valid_min, valid_max), and do not count in these scores"));
       }
     });
     log.info(concat("scored ", counted(std::ssize(parts_), "part"), " of images", by, " in ",

@@ -198,7 +198,9 @@ class FieldChoice {
     if (const std::optional<std::string> path = files_.file_without_time(field))
       return add_partly_timed(variable, *path);
     files_.select(field, true);
-    switch (change_of(files_, field)) {
+    const Change change = change_of(files_, field);
+    if (variable.flags && change != Change::kNone) return leave_out_flags(variable);
+    switch (change) {
       case Change::kSome:
         take_changing(variable);
         break;
@@ -218,7 +220,16 @@ class FieldChoice {
     }
   }
 
+  /// Those on rows and columns that stay as they are, as where land and lakes are, say something of their
+  /// places.
+  void leave_out_flags(const VariableSummary& variable) {
+    notices_.push_back(concat("left out: ", variable.name,
+                              " holds flags, which are no quantity (flag_values, flag_masks, ",
+                              "flag_meanings); data.variables takes it where it is named"));
+  }
+
   void add_levels(VariableSummary variable) {
+    if (variable.flags) return leave_out_flags(variable);
     std::vector<double> levels;
     std::map<Change, std::vector<std::string>> others;
     for (const double level : variable.levels) {

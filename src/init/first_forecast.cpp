@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "fields/data_forms.h"
 #include "init/first_fields.h"
+#include "init/first_headers.h"
 #include "init/first_periods.h"
 #include "init/first_sections.h"
 #include "samples/cell_weights.h"
@@ -128,6 +129,10 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   const Calendar calendar = files.calendar();
   const auto [input_times, lead, step, even, train, valid] =
       first_periods(times, concat(first.name, " in ", where), calendar, notices);
+
+  std::vector<std::string> names;
+  for (const VariableSummary& variable : fields.changing.predicted) names.push_back(variable.name);
+  for (std::string& sentence : differing_scalars(paths, names)) notices.push_back(std::move(sentence));
 
   const NamedVariables predicted = named(fields.changing.predicted),
                        prescribed = named(fields.changing.prescribed);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +12,7 @@
 #include "base/lower_case.h"
 #include "base/text.h"
 #include "fields/data_file.h"
+#include "files/coordinate_units.h"
 
 namespace jigsaw::inline init {
 
@@ -64,6 +67,57 @@ std::set<std::string> bounds_in(const VariableFile& file) {
     if (!named.empty()) names.insert(variable.name.substr(0, variable.name.rfind('/') + 1) + named);
   }
   return names;
+}
+
+namespace {
+
+/// By names of a variable and a coordinate: its value, and the file that has it.
+using KnownScalars = std::map<std::pair<std::string, std::string>, std::pair<double, std::string>>;
+
+/// What differing_scalars() says of one variable; "" where nothing differs from the files before.
+std::string differing_scalar(DataFile& file, const std::string& variable, KnownScalars& known) {
+  const FileVariable* const field = file.file().find(variable);
+  if (field == nullptr) return "";
+  const FileVariable* const level = file.scalar_level(*field);
+  const std::optional<CoordinateDescription> member = file.scalar_member();
+  for (const FileVariable& scalar : file.file().variables()) {
+    if (!scalar.numeric() || scalar.shape.rank() > 1 || scalar.shape.count() != 1) continue;
+    if (!names_coordinate(*field, scalar) || &scalar == level || counts_since(scalar.text("units"))) continue;
+    if (member && member->name == without_groups(scalar.name)) continue;
+    const std::string& here = file.file().path();
+    const double value = file.file().read_all(scalar).front();
+    const auto& [first, path] = known.try_emplace({variable, scalar.name}, value, here).first->second;
+    if (first == value || std::isnan(first) || std::isnan(value)) continue;
+    return concat(variable, " has ", scalar.name, " ", first, " in ", path, " and ", value, " in ", here,
+                  ", and all files become one series: if these are different quantities, give each a "
+                  "variable of its own in "
+                  "data.variables, {\"name\": …, \"data_set\": \"",
+                  variable, "\", \"files\": […]}");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> differing_scalars(const std::vector<std::string>& paths,
+                                           const std::vector<std::string>& variables) {
+  constexpr std::size_t kMostFiles = 2000;
+  std::vector<std::string> left = variables, sentences;
+  KnownScalars known;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostFiles) && !left.empty(); ++i) {
+    try {
+      DataFile file = open_by_name(paths[i]);
+      std::erase_if(left, [&](const std::string& variable) {
+        std::string sentence = differing_scalar(file, variable, known);
+        if (sentence.empty()) return false;
+        sentences.push_back(std::move(sentence));
+        return true;
+      });
+    } catch (const DataError&) {
+      // Whoever reads it says so.
+    }
+  }
+  return sentences;
 }
 
 bool has_fields_in_time(const std::string& path) {

@@ -16,6 +16,12 @@ std::vector<std::string> refusals_in(const VariableFile& file);
 /// The names of variables that hold the limits of cells, as the attribute `bounds` of others has them.
 std::set<std::string> bounds_in(const VariableFile& file);
 
+/// What is to be said of each of these variables of which a coordinate of one value that it names (`band_id`
+/// of a satellite's images, `height`) is another in another file: it is hardly one. Neither times, nor
+/// levels, nor members are looked at, nor what cannot be read.
+std::vector<std::string> differing_scalars(const std::vector<std::string>& paths,
+                                           const std::vector<std::string>& variables);
+
 /// Whether a variable has a latitude, a longitude and a time, as they are called: what is wrong with them is
 /// no sign of images.
 bool has_fields_in_time(const std::string& path);

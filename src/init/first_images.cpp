@@ -49,12 +49,8 @@ bool is_named_like_a_target(const std::string& name) {
 /// Whether a data set says of another one how good it is, or where it lies: by its attributes (CF, section
 /// 3.5), or, of numbers of 8 bits, by its name.
 bool is_beside_images(const FileVariable& variable) {
-  const std::string standard_name = variable.text("standard_name"), units = variable.text("units");
-  const auto has = [&](const char* attribute) {
-    return variable.numbers.contains(attribute) || variable.texts.contains(attribute);
-  };
-  if (has("flag_values") || has("flag_masks") || has("flag_meanings")) return true;
-  if (standard_name.ends_with("status_flag") || standard_name.ends_with("quality_flag")) return true;
+  if (variable.holds_flags()) return true;
+  const std::string units = variable.text("units");
   if (counts_north(units) || counts_east(units)) return true;
   const std::string name = to_lower(variable.name);
   return variable.bytes == 1 && std::ranges::any_of(std::array{"dqf", "qual", "flag"}, [&](const char* word) {
@@ -67,7 +63,7 @@ bool has_channels_first(const VariableFile& file) {
 }
 
 /// Where the dim of channels of an image stands of whose points a target has values.
-enum class ChannelPlace : std::uint8_t { kNone, kLast, kFirst };
+enum class ChannelPlace : std::uint8_t { kNone, kLast, kFirst, kBehindSamples };
 
 /// Nothing where the target lies on other points: their extents are the same but for that of channels.
 std::optional<ChannelPlace> channels_beside(const Shape& target, const Shape& image, bool channels_first) {
@@ -79,6 +75,9 @@ std::optional<ChannelPlace> channels_beside(const Shape& target, const Shape& im
   if (all == points(image, 0, rank)) return ChannelPlace::kNone;
   if (!channels_first && all == points(image, 0, rank - 1)) return ChannelPlace::kLast;
   if (all == points(image, 1, rank) && (channels_first || rank < 5)) return ChannelPlace::kFirst;
+  std::vector<std::int64_t> behind = points(image, 0, rank);
+  behind.erase(behind.begin() + 1);
+  if (!channels_first && rank > 3 && all == behind) return ChannelPlace::kBehindSamples;
   return std::nullopt;
 }
 
@@ -177,8 +176,40 @@ ImageSet find_images(const std::vector<std::string>& paths, const ImageSet* targ
                          refusals.empty() ? "" : refusals.front()));
 }
 
-/// What the dims of a data set of images most likely are.
-std::vector<std::string> dims_of(const ImageSet& images, const ImageSet* targets) {
+/// What the dims of a data set are by the names of its dimensions, as NetCDF, Zarr and OME-NGFF have them;
+/// none where these do not say it of all.
+std::vector<std::string> named_dims_of(const ImageSet& images) {
+  static const std::map<std::string, std::string> kKnown = {
+      {"z", "depth"},       {"depth", "depth"},   {"slice", "depth"},     {"plane", "depth"},
+      {"y", "height"},      {"height", "height"}, {"row", "height"},      {"rows", "height"},
+      {"x", "width"},       {"width", "width"},   {"col", "width"},       {"column", "width"},
+      {"columns", "width"}, {"c", "channel"},     {"channel", "channel"}, {"channels", "channel"},
+      {"band", "channel"},  {"bands", "channel"}, {"sample", "sample"},   {"samples", "sample"},
+      {"image", "sample"},  {"images", "sample"}, {"case", "sample"},     {"batch", "sample"},
+      {"frame", "sample"},  {"t", "sample"},      {"time", "sample"}};
+  std::vector<std::string> dims;
+  try {
+    const auto file = open_variables(images.paths.front(), Dimensions::kByName);
+    const FileVariable* const variable = file->find(images.name);
+    if (variable == nullptr || variable->shape != images.shape) return {};
+    for (const std::string& name : variable->dimensions) {
+      const auto known = kKnown.find(to_lower(without_groups(name)));
+      if (known == kKnown.end() || std::ranges::find(dims, known->second) != dims.end()) return {};
+      dims.push_back(known->second);
+    }
+  } catch (const DataError&) {
+    return {};
+  }
+  // Samples stand first, and channels before or behind all of space.
+  const auto place_of = [&](const char* dim) { return std::ranges::find(dims, dim) - dims.begin(); };
+  const auto all = std::ssize(dims), sample = place_of("sample"), channel = place_of("channel");
+  const bool usual = (sample == 0 || sample == all) &&
+                     (channel == (sample == 0 ? 1 : 0) || channel == all - 1 || channel == all);
+  return usual && place_of("height") < all && place_of("width") < all ? dims : std::vector<std::string>();
+}
+
+/// What the dims of a data set of images most likely are by their number.
+std::vector<std::string> assumed_dims_of(const ImageSet& images, const ImageSet* targets) {
   constexpr std::int64_t kMostColours = 4;
   const Shape& shape = images.shape;
   const int rank = shape.rank();
@@ -192,6 +223,9 @@ std::vector<std::string> dims_of(const ImageSet& images, const ImageSet* targets
     if (rank > 4)
       throw DataError(concat(images.name, " in ", images.paths.front(), " is ", shape,
                              ": images of NIfTI have up to 4 dimensions here"));
+  } else if (fewer && channels_beside(targets->shape, shape, false) == ChannelPlace::kBehindSamples) {
+    dims = {"sample", "channel", "depth", "height", "width"};
+    if (rank < 5) dims.erase(dims.begin() + 2);  // no depth
   } else if (fewer && channels_beside(targets->shape, shape, false) == ChannelPlace::kFirst) {
     dims = {"channel", "depth", "height", "width"};
     if (rank < 4) dims.erase(dims.begin() + 1);  // no depth
@@ -428,7 +462,9 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (targets) note_choice(*targets, "data.targets", "targets", notices);
   for (const std::string& why : refusals_in(*open_images(paths.front())))
     notices.push_back(concat("left out: ", why));
-  const std::vector<std::string> dims = dims_of(images, pointed);
+  std::vector<std::string> dims = named_dims_of(images);
+  const bool are_named = !dims.empty();
+  if (!are_named) dims = assumed_dims_of(images, pointed);
   const auto [count, least] = extents_of(images, dims);
   const Labels labels = options.segment ? labels_of(*targets) : Labels();
   const std::int64_t classes = labels.classes;
@@ -489,7 +525,8 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   data.add("files",
            quoted_list(names_of(options, one_file_each ? options.files : channel_files.named(0), paths)));
   data.add("dims", quoted_list(dims),
-           concat(images.name, " is ", images.shape, "; which dim is what is assumed from their number"));
+           concat(images.name, " is ", images.shape, "; which dim is what ",
+                  are_named ? "its dimensions' names say" : "is assumed from their number"));
   if (one_file_each) {
     data.add("variables", quoted_list({images.name}));
   } else {

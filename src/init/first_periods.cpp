@@ -1,6 +1,8 @@
 #include "init/first_periods.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -100,6 +102,30 @@ std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<T
                          "evenly spaced"));
 }
 
+/// What makes even times of such that are nearly so, as those of scans: "; "time_step": "10 min", … take them
+/// for even ones"; "" where nothing does.
+std::string evening_text(const std::vector<Time>& times, const TimeSteps& steps, Time usual) {
+  constexpr std::array kMinutes = {1440, 720, 360, 180, 60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1};
+  constexpr Time kTenth = 10;
+  Time whole = 0;  // the step that they nearly have
+  for (const Time minutes : kMinutes) {
+    const Time step = minutes * kMinute;
+    if (whole == 0 && std::abs(usual - step) * kTenth <= step) whole = step;
+    if (whole == 0 || whole % step != 0) continue;
+    if (std::ranges::all_of(steps.all, [&](Time each) { return each % step == 0; })) return "";
+    // Of a part of it the multiples may be nearer: scans begin at 00:05:06, 00:15:05, …
+    Time furthest = 0;
+    for (const Time time : times)
+      furthest = std::max(furthest, std::abs(time - floor_div(time + step / 2, step) * step));
+    if (4 * furthest > step) continue;
+    const Time unit = furthest > kMinute ? kMinute : kTenth, tolerance = (furthest + unit - 1) / unit * unit;
+    return concat("; \"time_step\": ", duration_json(step).dump(),
+                  ", \"time_tolerance\": ", duration_json(tolerance).dump(),
+                  " in data take them for even ones");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string durations_text(const std::vector<Time>& times) {
@@ -129,10 +155,10 @@ FirstPeriods first_periods(const std::vector<Time>& times, const std::string& wh
   }
   if (!best) refuse_times(times, steps, what, calendar);
   if (!steps.even()) {
-    notices.push_back(concat("the times of ", what, " are ", steps.text(),
-                             " apart, not evenly spaced: ", most, " of ", times.size(),
-                             " begin a sample with data.input_hours ", durations_text(best->input_times),
-                             " and data.lead_hours ", duration_json(best->lead_time).dump()));
+    notices.push_back(concat(
+        "the times of ", what, " are ", steps.text(), " apart, not evenly spaced: ", most, " of ",
+        times.size(), " begin a sample with data.input_hours ", durations_text(best->input_times),
+        " and data.lead_hours ", duration_json(best->lead_time).dump(), evening_text(times, steps, usual)));
   }
   return *best;
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/lower_case.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/variable_file.h"
 #include "init/first_headers.h"
@@ -193,7 +195,8 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
   const VariableFile& file = *opened;
   const FileVariable* first = nullptr;
   for (const FileVariable& variable : file.variables())
-    if (named_layout(variable) && (first == nullptr || variable.shape.count() > first->shape.count()))
+    if (named_layout(variable) && !variable.holds_flags() &&
+        (first == nullptr || variable.shape.count() > first->shape.count()))
       first = &variable;
   if (first == nullptr) return std::nullopt;
   const NamedLayout layout = *named_layout(*first);
@@ -205,8 +208,14 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
     return its && its->samples == layout.samples &&
            (its->vector ? without_last(variable.shape) : variable.shape) == shape;
   };
-  for (const FileVariable& variable : file.variables())
-    if (in_time(variable)) add_field(fields, variable, named_layout(variable)->vector);
+  for (const FileVariable& variable : file.variables()) {
+    if (!in_time(variable)) continue;
+    if (variable.holds_flags()) {
+      fields.left_out.push_back(concat(variable.name, " holds flags, which are no quantity"));
+    } else {
+      add_field(fields, variable, named_layout(variable)->vector);
+    }
+  }
   for (const FileVariable& variable : file.variables()) {
     // Coordinates are of one dimension, but for fields along a line.
     const bool is_coordinate =
@@ -301,6 +310,39 @@ SequenceParts parts_of(const SequenceFields& fields, const std::vector<std::stri
           "states of the one sequence, by number"};
 }
 
+/// What is to be said of states that do not follow one another evenly, by the coordinate of their times; ""
+/// where they do, or no file has one.
+std::string uneven_times(const SequenceFields& fields, const std::vector<std::string>& paths) {
+  constexpr double kEven = 0.01;
+  for (const std::string& path : paths) {
+    const std::unique_ptr<VariableFile> file = open_named(path);
+    const FileVariable* const field = file ? file->find(fields.names.front()) : nullptr;
+    if (field == nullptr || field->shape.rank() <= fields.time()) continue;
+    const std::string& name = field->dimensions[static_cast<std::size_t>(fields.time())];
+    const FileVariable* const times = file->find(name);
+    if (times == nullptr || !times->numeric() || times->shape.rank() != 1 || times->dimensions[0] != name)
+      continue;
+    std::vector<double> values;
+    try {
+      values = file->read_all(*times);
+    } catch (const DataError&) {  // nothing else reads them
+      continue;
+    }
+    double least = INFINITY, largest = -INFINITY;
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      least = std::min(least, values[i] - values[i - 1]);
+      largest = std::max(largest, values[i] - values[i - 1]);
+    }
+    if (!(largest - least > kEven * std::abs(least))) continue;
+    const std::string units = times->text("units");
+    return concat("the states in ", path, " are ", least, " to ", largest, " apart by ", name,
+                  units.empty() ? "" : concat(" (", printable(units), ")"),
+                  ", and count as one step each: sequences have no gaps; write what lies on each side of a "
+                  "gap into a file of its own");
+  }
+  return "";
+}
+
 }  // namespace
 
 bool is_of_the_well(const std::string& path) {
@@ -328,6 +370,7 @@ FirstConfiguration first_sequences(const FirstOptions& options, const std::vecto
   if (fields.vectors) fields.dims.emplace_back("channel");
   std::vector<std::string> notices;
   for (const std::string& name : fields.left_out) notices.push_back("left out: " + name);
+  if (std::string uneven = uneven_times(fields, paths); !uneven.empty()) notices.push_back(std::move(uneven));
   const auto list = [&](const std::vector<std::string>& names) {
     std::vector<std::string> variables;
     for (const std::string& name : names) {

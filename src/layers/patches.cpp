@@ -70,6 +70,7 @@ void declare(Keys<PatchRecoverOptions>& keys) {
       .range(0, kMostChannels)
       .doc("Channels of the result; 0: as many as the data has targets.");
   keys.add("grid", &PatchRecoverOptions::grid)
+      .length(0, 3)
       .range(1, kMostPoints)
       .doc("Extents of the result; empty: those of the data's grid.");
   keys.add("zero_start", &PatchRecoverOptions::zero_start)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -352,12 +353,16 @@ class Stage {
   std::vector<LayerPtr> layers_;
 };
 
+/// That there is one entry for all axes, or one for each. @param key  for errors.
+void check_entries(const std::string& key, std::size_t entries, int dims) {
+  if (entries == 1 || std::cmp_equal(entries, dims)) return;
+  throw ConfigError(
+      concat("model.", key, " has ", entries, " entries for ", dims, " spatial dims; give it 1 or ", dims));
+}
+
 /// Of one number for all axes or one for each. @param key  for errors.
 Shape along_axes(const std::string& key, const Extents& entries, int dims) {
-  if (entries.size() != 1 && static_cast<int>(entries.size()) != dims) {
-    throw ConfigError(concat("model.", key, " has ", entries.size(), " entries for ", dims,
-                             " spatial dims; give it 1 or ", dims));
-  }
+  check_entries(key, entries.size(), dims);
   Shape shape = Shape::filled(dims, entries.front());
   for (std::size_t i = 0; i < entries.size() && entries.size() > 1; ++i)
     shape[static_cast<int>(i)] = entries[i];
@@ -380,6 +385,7 @@ Shape along_axes(const std::string& key, const Extents& entries, int dims) {
 std::vector<Level> levels_of(const UNetOptions& options, const Shape& data_space) {
   const std::vector<std::int64_t> widths = widths_of(options);
   const int dims = data_space.rank();
+  check_entries("padding_mode", options.padding_mode.size(), dims);
   const std::vector<std::int64_t>& back =
       options.decoder_convolutions.empty() ? options.convolutions : options.decoder_convolutions;
   std::vector<Level> levels;

@@ -68,12 +68,14 @@ double steady_seconds_of(const Rank& rank, const std::function<void()>& work) {
   return fastest;
 }
 
-/// Per second of what a piece of work adds to a part of the tally.
+/// Per second of what a piece of work adds to a part of the tally; of the slowest rank, where these have
+/// different numbers of threads.
 double rate(const Rank& rank, double Tally::*part, const std::function<void()>& work) {
   const double before = rank.context.tally().*part;
   work();
   const double once = rank.context.tally().*part - before;
-  return once / steady_seconds_of(rank, work);
+  const double own = once / steady_seconds_of(rank, work);
+  return rank.mesh.world().all_reduce(std::array{own}, ReduceOp::kMin)[0];
 }
 
 Array some(const Rank& rank, const Shape& shape, DType type = DType::kFloat32) {

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "base/text.h"
 #include "fields/data_forms.h"
@@ -20,6 +22,16 @@ constexpr std::size_t kMostLines = 8;
 /// "name" where there is one run, else "run: name".
 std::string label_of(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& name) {
   return runs.size() == 1 ? name : concat(run.name, ": ", name);
+}
+
+/// The same of a run's only curve in a plot: what it shows, or whose it is.
+std::string label_of_only(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& what) {
+  return runs.size() == 1 ? what : run.name;
+}
+
+/// Plot::far. One run of several is not to hide the others.
+double far_of(const std::vector<RunRecord>& runs) {
+  return runs.size() == 1 ? 1000 : 10;
 }
 
 bool any_steps(const std::vector<RunRecord>& runs) {
@@ -44,8 +56,10 @@ void add_loss(const std::vector<RunRecord>& runs, Figures& figures) {
     for (const double value : series.y) positive = positive && !(value <= 0);
   }
   plot.log_y = positive;
+  plot.far = far_of(runs);
   figures.push_back({"fig-loss", svg_of(plot),
-                     "Loss of training steps and validations. Of many steps means of neighbours are drawn."});
+                     "Loss of training steps and validations. Of many steps means of neighbours are drawn." +
+                         beyond_axis(plot)});
 }
 
 void add_rate(const std::vector<RunRecord>& runs, Figures& figures) {
@@ -53,12 +67,14 @@ void add_rate(const std::vector<RunRecord>& runs, Figures& figures) {
       norm{"Gradient norm", "step", "norm before clipping", {}};
   rate.from_zero = true;
   norm.log_y = true;
+  norm.far = far_of(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    rate.series.push_back({runs[i].name, runs[i].step, runs[i].learning_rate, i, false});
-    norm.series.push_back({runs[i].name, runs[i].step, runs[i].norm, i, false});
+    const RunRecord& run = runs[i];
+    rate.series.push_back({label_of_only(runs, run, "learning rate"), run.step, run.learning_rate, i, false});
+    norm.series.push_back({label_of_only(runs, run, "gradient norm"), run.step, run.norm, i, false});
   }
   figures.push_back({"fig-learning-rate", svg_of(rate), "The schedule's learning rate."});
-  figures.push_back({"fig-norm", svg_of(norm), "Norm of the gradient, before clipping."});
+  figures.push_back({"fig-norm", svg_of(norm), "Norm of the gradient, before clipping." + beyond_axis(norm)});
 }
 
 /// The measure by which images are judged, or "".
@@ -144,12 +160,14 @@ void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
   for (auto& [key, plot] : plots) {
     const auto& [measure, variable] = key;
     if (several) {
-      plot.title = concat(variable, ": ", plot.title);
       plot.width = 320;
       plot.height = 240;
+      plot.title = title_of(variable, ": " + plot.title, plot);
     }
-    figures.push_back(
-        {several ? "fig-skill-" + variable : "fig-skill", svg_of(plot), meaning_of(measure) + remark});
+    plot.far = far_of(runs);
+    plot.always = 1;
+    figures.push_back({several ? "fig-skill-" + variable : "fig-skill", svg_of(plot),
+                       meaning_of(measure) + beyond_axis(plot) + remark});
   }
 }
 
@@ -203,7 +221,7 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
   }
   const LeadAxis axis = leads_of(with_leads);
   for (const std::string& variable : variables) {
-    Plot plot{variable, axis.label(), with_unit("RMSE", units_of(runs, variable)), {}};
+    Plot plot{variable, axis.label(), quantity("RMSE", units_of(runs, variable)), {}};
     plot.from_zero = true;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (std::ranges::find(with_leads, &runs[i]) == with_leads.end()) continue;
@@ -226,8 +244,9 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
     }
     plot.width = 320;
     plot.height = 240;
-    figures.push_back(
-        {"fig-lead-" + variable, svg_of(plot), concat("RMSE of ", variable, " by lead, last validation.")});
+    plot.far = far_of(runs);
+    figures.push_back({"fig-lead-" + variable, svg_of(plot),
+                       concat("RMSE of ", variable, " by lead, last validation.", beyond_axis(plot))});
   }
 }
 
@@ -257,16 +276,18 @@ void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
     }
   }
   for (auto& [variable, plot] : plots) {
-    plot.title = several ? concat(variable, ": skill by level") : "Skill by level";
     plot.x_label = "level";
     plot.y_label = "1 - RMSE / reference";
     plot.turned = plot.downwards = true;
+    plot.far = far_of(runs);
+    plot.always = 1;
     if (several) {
       plot.width = 320;
       plot.height = 240;
     }
+    plot.title = several ? title_of(variable, ": skill by level", plot) : "Skill by level";
     figures.push_back({several ? "fig-levels-" + variable : "fig-levels", svg_of(plot),
-                       "Skill of the last validation by level, at the first lead."});
+                       "Skill of the last validation by level, at the first lead." + beyond_axis(plot)});
   }
 }
 
@@ -284,7 +305,7 @@ void add_table(const std::vector<RunRecord>& runs, Figures& figures) {
           if (rows.size() > kMostRows) {
             ++more;
           } else {
-            rows.push_back({variable, lead, measure, short_number(value.get<double>())});
+            rows.push_back({variable, lead, words_of(measure), short_number(value.get<double>())});
           }
         }
       }
@@ -320,10 +341,6 @@ Figures curve_figures(const std::vector<RunRecord>& runs) {
   add_levels(runs, figures);
   add_table(runs, figures);
   return figures;
-}
-
-std::string with_unit(const std::string& text, const std::string& units) {
-  return units.empty() ? text : concat(text, " ", units);
 }
 
 std::string row_of(const std::vector<std::string>& pictures) {
@@ -365,12 +382,30 @@ ShownVariables shown_of(const std::vector<std::string>& names, std::size_t most)
   return shown;
 }
 
+namespace {
+
+/// Whether a text is a date, with or without a time behind it: "2021-02-01T00:00".
+bool is_time(const std::string& text) {
+  constexpr std::string_view kDate = "0000-00-00";
+  if (text.size() < kDate.size()) return false;
+  for (std::size_t i = 0; i < kDate.size(); ++i) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+    if (kDate[i] == '-' ? text[i] != '-' : !digit) return false;
+  }
+  return text.size() == kDate.size() || text[kDate.size()] == 'T';
+}
+
+}  // namespace
+
 std::string table_of(const std::vector<std::vector<std::string>>& rows) {
   std::string html = "<div class=\"wide\"><table>";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     html += "<tr>";
     for (const std::string& cell : rows[i])
-      html += concat(i == 0 ? "<th>" : "<td>", escaped(cell), i == 0 ? "</th>" : "</td>");
+      html += concat(i == 0          ? "<th>"
+                     : is_time(cell) ? "<td class=\"time\">"
+                                     : "<td>",
+                     escaped(cell), i == 0 ? "</th>" : "</td>");
     html += "</tr>\n";
   }
   return html + "</table></div>";

@@ -4,9 +4,11 @@
 #include <numbers>
 #include <utility>
 
+#include "array/grid.h"
 #include "base/text.h"
 #include "evaluate/fourier.h"
 #include "report/figures.h"
+#include "report/score_file.h"
 #include "report/svg.h"
 #include "times/time_axis.h"
 
@@ -27,16 +29,20 @@ Colouring common_colouring(const ExamplePlane& plane, ColourMap map) {
   return colouring_of(both, map);
 }
 
-/// √ of the mean of squares where both are there.
-double rmse_of(const std::vector<float>& a, const std::vector<float>& b) {
-  double sum = 0, count = 0;
+/// √ of the mean of squares where both are there, on the globe weighted by the areas of rows as those of
+/// validations are.
+double rmse_of(const PlaneGrid& grid, const std::vector<float>& a, const std::vector<float>& b) {
+  const std::vector<double> weights = grid.geographic
+                                          ? make_geographic_grid(grid.rows, grid.columns).row_weights()
+                                          : std::vector<double>(grid.rows.size(), 1.0);
+  double sum = 0, all = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double error = static_cast<double>(a[i]) - b[i];
+    const double error = static_cast<double>(a[i]) - b[i], weight = weights[i / grid.columns.size()];
     if (std::isnan(error)) continue;
-    sum += error * error;
-    ++count;
+    sum += weight * error * error;
+    all += weight;
   }
-  return std::sqrt(sum / count);
+  return std::sqrt(sum / all);
 }
 
 /// The peak that validations of the run refer PSNR of a variable to, by the scores that they wrote; NaN where
@@ -52,7 +58,8 @@ double peak_of_validations(const RunRecord& run, const std::string& variable) {
 }
 
 std::string scores_of(const RunRecord& run, const ExamplePlane& plane) {
-  const double rmse = rmse_of(plane.predicted, plane.truth);
+  const PlaneGrid& grid = run.examples->grid;
+  const double rmse = rmse_of(grid, plane.predicted, plane.truth);
   if (std::isnan(rmse)) return "There is no truth at any point of what is shown";
   std::string text = concat("RMSE of what is shown ", with_unit(short_number(rmse), plane.units));
   if (plane.input.empty()) return text;
@@ -68,8 +75,8 @@ std::string scores_of(const RunRecord& run, const ExamplePlane& plane) {
   }
   if (!(peak > 0)) return text;
   const auto psnr = [&](double error) { return short_number(20 * std::log10(peak / error)); };
-  return concat(text, "; PSNR ", psnr(rmse), " dB, of the input ", psnr(rmse_of(plane.input, plane.truth)),
-                " dB (peak ", short_number(peak),
+  return concat(text, "; PSNR ", psnr(rmse), " dB, of the input ",
+                psnr(rmse_of(grid, plane.input, plane.truth)), " dB (peak ", short_number(peak),
                 known ? ", as in validations)" : ", the range of what is shown)");
 }
 
@@ -117,7 +124,7 @@ void add_planes(const RunRecord& run, const std::string& suffix, Figures& figure
     std::vector<std::string> pictures;
     const auto add = [&](const std::vector<float>& values, const Colouring& colouring, const char* what) {
       pictures.push_back(
-          svg_of_map(grid, values, colouring, concat(plane.name, ", ", what), plane.units, kWidth));
+          svg_of_map(grid, values, colouring, plane.name, concat(", ", what), plane.units, kWidth));
     };
     if (!plane.input.empty()) add(plane.input, colours, "input");
     add(plane.predicted, colours, examples.lead_time > 0 ? "forecast" : "prediction");
@@ -125,7 +132,8 @@ void add_planes(const RunRecord& run, const std::string& suffix, Figures& figure
     add(error, colouring_of_difference(error), "difference");
     figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),
                        concat(plane.name, ", ", when(examples, members_of(run)), ". ",
-                              classes ? dice_of(plane, examples.classes) : scores_of(run, plane), ".")});
+                              classes ? dice_of(plane, examples.classes) : scores_of(run, plane), ".",
+                              classes ? "" : remark_on_range(colours, false))});
   }
 }
 
@@ -215,14 +223,14 @@ struct Spectra {
   std::string axis;  ///< what is counted
   std::vector<std::string> plots = {}, missing = {};
 
-  void add(const std::string& variable, const std::vector<Series>& lines) {
+  void add(const std::string& variable, const std::string& units, const std::vector<Series>& lines) {
     // None where every row has missing points.
     for (const Series& line : lines) {
       if (std::ranges::any_of(line.y, [](double value) { return std::isfinite(value); })) continue;
       missing.push_back(variable);
       return;
     }
-    Plot plot{variable, axis, "variance", lines};
+    Plot plot{variable, axis, quantity("variance", squared(units)), lines};
     plot.log_x = plot.log_y = true;
     plot.width = 320;
     plot.height = 240;
@@ -253,13 +261,15 @@ std::string spectra_of_scores(const RunRecord& run, const Json& all, Spectra& sp
   const ShownVariables shown = shown_of(names, 4);
   for (const std::string& variable : shown.names) {
     const Json &forecast = all.at(variable).at("forecast"), &truth = all.at(variable).at("truth");
-    spectra.add(variable, {spectrum("forecast, first lead", numbers_of(forecast.at(0)), 0, false),
-                           spectrum("last lead", numbers_of(forecast.back()), 1, false),
-                           spectrum("truth", numbers_of(truth.at(0)), 7, true)});
+    const Json scores = run.scores.at("scores").value(variable, Json::object());
+    spectra.add(variable, scores.value("units", std::string()),
+                {spectrum("forecast, first lead", numbers_of(forecast.at(0)), 0, false),
+                 spectrum("last lead", numbers_of(forecast.back()), 1, false),
+                 spectrum("truth", numbers_of(truth.at(0)), 7, true)});
   }
   return concat("Variance by ", spectra.axis, " over the period that evaluate scored",
                 run.scores.contains("members") ? ", the mean of that of members" : "", ".",
-                shown.remark(run.scores_path));
+                shown.remark(run.scores_path), what_scored(run.scores));
 }
 
 std::string spectra_of_examples(const Examples& examples, Spectra& spectra) {
@@ -268,7 +278,7 @@ std::string spectra_of_examples(const Examples& examples, Spectra& spectra) {
     if (plane.predicted.size() != plane.truth.size() || plane.truth.empty()) continue;
     if (part.second == 0) spectra.missing.push_back(plane.name);
     if (part.second - part.first < 8) continue;
-    spectra.add(plane.name,
+    spectra.add(plane.name, plane.units,
                 {spectrum("predicted", mean_power(examples.grid, plane.predicted, part), 0, false),
                  spectrum("truth", mean_power(examples.grid, plane.truth, part), 7, true)});
   }

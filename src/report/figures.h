@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "report/lead_axis.h"
+#include "report/plot.h"
 #include "report/run_record.h"
 #include "report/svg.h"
 
@@ -33,8 +34,15 @@ Figures machine_figures(const std::vector<RunRecord>& runs);
 /// Which rank holds what of the field and of each parameter.
 Figures mesh_figures(const RunRecord& run, const std::string& suffix);
 
-/// What is in front and the unit behind it, where there is one: "3 K", "RMSE K".
-std::string with_unit(const std::string& text, const std::string& units);
+/// A number and its unit, where it has one: "3 K".
+std::string with_unit(const std::string& number, const std::string& units);
+/// What an axis or a column shows and its unit, where it has one: "RMSE (K)".
+std::string quantity(const std::string& name, const std::string& units);
+/// The unit of a square: "K²", "(m s-1)²".
+std::string squared(const std::string& units);
+/// A measure of metrics.jsonl or of evaluate in words, "persistence_rmse" as "RMSE of persistence"; one that
+/// is not known stays as it is.
+std::string words_of(const std::string& measure);
 
 /// An empty plot of which several stand beside each other.
 Plot small_plot(const std::string& title, const std::string& x_label, const std::string& y_label);

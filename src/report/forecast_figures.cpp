@@ -147,16 +147,16 @@ Figure forecast_figure(VariableFile& file, const FileVariable& variable, const L
     std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
     file.read<float>(variable, box, values);
     if (!colours) colours = colouring_of(values, ColourMap::kSequential);
-    const std::string title =
-        concat(variable.name, places, ", ", leads.titles.at(static_cast<std::size_t>(lead)));
-    pictures.push_back(svg_of_map(grid, values, *colours, title, variable.text("units"), 300));
+    const std::string what = concat(places, ", ", leads.titles.at(static_cast<std::size_t>(lead)));
+    pictures.push_back(svg_of_map(grid, values, *colours, variable.name, what, variable.text("units"), 300));
   }
+  const std::string range = remark_on_range(colours.value_or(Colouring()), pictures.size() > 1);
   return {"fig-forecast-" + variable.name, row_of(pictures),
           concat(variable.name, places, ": the forecast ", leads.start, " at the leads above.",
                  others.empty() ? ""
                                 : concat(" The file has further ",
                                          join(std::vector(others.begin(), others.end()), " and "), "."),
-                 more)};
+                 range, more)};
 }
 
 }  // namespace

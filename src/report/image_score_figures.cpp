@@ -42,9 +42,10 @@ Series sorted(const std::string& label, std::vector<double> values, std::size_t 
 
 /// Nothing where the target has no such score.
 std::optional<Plot> plot_of(const std::string& target, const ImagePlot& of, const Json& scores) {
-  Plot plot = small_plot(concat(target, ": ", of.title), "images, by score", of.title);
+  Plot plot = small_plot("", "images, by score", of.title);
+  plot.title = title_of(target, concat(": ", of.title), plot);
   const auto add = [&](const std::string& label, const Json& entry) {
-    plot.y_label = with_unit(of.title, entry.value("units", std::string()));
+    plot.y_label = quantity(of.title, entry.value("units", std::string()));
     Series series = sorted(label, of_images(entry), plot.series.size());
     if (!series.y.empty()) plot.series.push_back(std::move(series));
   };
@@ -52,7 +53,7 @@ std::optional<Plot> plot_of(const std::string& target, const ImagePlot& of, cons
     if (!scores.contains(measure)) continue;
     const Json& found = scores.at(measure);
     if (found.contains("images")) {
-      add(measure, found);
+      add(words_of(measure), found);
       continue;
     }
     std::vector<std::pair<double, std::string>> labels;  // "10" stands behind "2"
@@ -86,16 +87,16 @@ std::string worst_table(const std::string& target, const Json& scores, const Jso
   std::vector<std::string> head = {concat("worst images, ", target)};
   std::vector<std::vector<double>> columns;
   const auto add = [&](const std::string& title, const Json& entry) {
-    head.push_back(with_unit(title, entry.value("units", std::string())));
+    head.push_back(quantity(title, entry.value("units", std::string())));
     columns.push_back(of_images(entry));
   };
-  add(measure, scores.at(measure));
+  add(words_of(measure), scores.at(measure));
   for (const auto& [other, entry] : scores.items()) {
     if (other == measure) continue;
     if (entry.contains("images")) {
-      add(other, entry);
+      add(words_of(other), entry);
     } else {
-      for (const auto& [label, of_label] : entry.items()) add(concat(other, " ", label), of_label);
+      for (const auto& [label, of_label] : entry.items()) add(concat(words_of(other), " ", label), of_label);
     }
   }
   std::vector<std::vector<std::string>> rows = {head};

@@ -260,7 +260,8 @@ std::string scale_url(ColourMap map) {
 }  // namespace
 
 std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
-                       const std::string& title, const std::string& units, double whole_width) {
+                       const std::string& name, const std::string& what, const std::string& units,
+                       double whole_width) {
   const Projection projection(grid);
   const double width = fitted_width(projection, whole_width);
   const double height = width * projection.aspect();
@@ -268,8 +269,9 @@ std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, con
   // Without geography as many pixels as points, so that they are seen as they are.
   const std::int64_t pixels = grid.geographic ? std::llround(width) : std::min<std::int64_t>(points, 512);
   const Raster raster = raster_of(grid, values, colouring, pixels, false);
-  Svg svg(whole_width, height + 46, title);
-  svg.text(0, 13, title, "start", 12);
+  constexpr double kTitle = 12;
+  Svg svg(whole_width, height + 46, name + what);
+  svg.text(0, 13, with_name(name, what, letters_in(whole_width, kTitle)), "start", kTitle);
   const auto image = [](double x, double y, double w, double h, const std::string& url) {
     return concat("<image x=\"", coordinate(x), "\" y=\"", coordinate(y), "\" width=\"", coordinate(w),
                   "\" height=\"", coordinate(h),
@@ -288,13 +290,27 @@ std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, con
   return svg.finish();
 }
 
+namespace {
+
+constexpr std::size_t kThousand = 1000;  // of so many values the range leaves out one on either side
+
+}  // namespace
+
+std::string remark_on_range(const Colouring& colouring, bool of_first) {
+  const bool left_out = colouring.cut;
+  if (!left_out && !of_first) return "";
+  return concat(" Colours span the values", of_first ? " of the first map" : "",
+                left_out ? " but the lowest and the highest 0.1 %" : "",
+                "; what lies beyond has the colours of the ends.");
+}
+
 Colouring colouring_of(std::span<const float> values, ColourMap map) {
   std::vector<float> sorted;
   std::ranges::copy_if(values, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
   if (sorted.empty()) return {map, 0, 1};
   std::ranges::sort(sorted);
-  const std::size_t skip = sorted.size() / 1000;
-  Colouring result{map, sorted[skip], sorted[sorted.size() - 1 - skip]};
+  const std::size_t skip = sorted.size() / kThousand;
+  Colouring result{map, sorted[skip], sorted[sorted.size() - 1 - skip], skip > 0};
   if (!(result.high > result.low)) result.high = result.low + 1;
   return result;
 }

@@ -21,6 +21,7 @@ struct PlaneGrid {
 struct Colouring {
   ColourMap map = ColourMap::kSequential;
   double low = 0, high = 1;
+  bool cut = false;  ///< whether values that it was made of are beyond
 };
 
 struct Raster {
@@ -68,13 +69,18 @@ Raster raster_of(const PlaneGrid& grid, std::span<const float> values, const Col
 Raster beside(const std::vector<Raster>& rasters);
 
 /// The plane as SVG, so wide: the picture, no wider than fitted_width(), on the globe with coastlines, and
-/// the colours' scale.
+/// the colours' scale. Above it stand the name, shortened where there is too little room, and what is shown
+/// of it (", forecast").
 std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
-                       const std::string& title, const std::string& units, double width);
+                       const std::string& name, const std::string& what, const std::string& units,
+                       double width);
 
 /// The range of values that are no NaN, without the outermost thousandth on either side.
 Colouring colouring_of(std::span<const float> values, ColourMap map);
-/// The same around 0.
+/// For captions: which values of maps are beyond that range, of those of the first map alone where the others
+/// have its colours; "" where none are.
+std::string remark_on_range(const Colouring& colouring, bool of_first);
+/// The same range, made symmetric around 0.
 Colouring colouring_of_difference(std::span<const float> values);
 
 }  // namespace jigsaw::inline report

@@ -22,14 +22,17 @@ namespace {
 
 constexpr const char* kBegin = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>";
 constexpr const char* kStyle =
-    "body{font:15px/1.45 sans-serif;color:#222;max-width:1080px;margin:24px auto;padding:0 16px}"
+    "body{font:15px/1.45 sans-serif;color:#222;background:#fff;max-width:1080px;margin:24px auto;padding:0 "
+    "16px}"
     "h1{font-size:26px;margin:0}h2{font-size:19px;border-bottom:1px solid #ccc;margin-top:32px}"
     "figure{display:inline-block;margin:10px 14px 10px 0;vertical-align:top;max-width:100%}"
     "figcaption{font-size:12px;color:#555;max-width:900px}svg{max-width:100%;height:auto}"
     ".row{display:flex;flex-wrap:wrap;gap:14px}"
     "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 10px;border-bottom:1px solid "
     "#ddd;text-align:left}"
-    ".wide{overflow-x:auto}details summary{cursor:pointer}.note{color:#555}";
+    ".time{white-space:nowrap}"
+    ".wide{overflow-x:auto}details summary{cursor:pointer}.note{color:#555}"
+    "h1,h2{break-after:avoid}figure,tr{break-inside:avoid}";
 
 class Page {
  public:
@@ -49,8 +52,10 @@ class Page {
 
   std::string finish(const std::string& title) const {
     return concat(kBegin, escaped(title),
-                  "</title>\n<meta name=\"viewport\" content=\"width=device-width\"><style>", kStyle,
-                  "</style></head><body>\n<h1>", escaped(title), "</h1>\n", body_, "</body></html>\n");
+                  "</title>\n<meta name=\"viewport\" content=\"width=device-width\">"
+                  "<meta name=\"color-scheme\" content=\"only light\"><style>",
+                  kStyle, "</style></head><body>\n<h1>", escaped(title), "</h1>\n", body_,
+                  "</body></html>\n");
   }
 
  private:

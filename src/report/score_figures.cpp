@@ -33,13 +33,12 @@ void add_scores(const RunRecord& run, const LeadAxis& leads, const std::string& 
     const Json &regions = scores.at(variable), &all = regions.at(kWholeGrid);
     const std::string units = regions.value("units", std::string());
     of_members = of_members || all.contains("crps");
-    Plot plot =
-        small_plot(variable, leads.label(), with_unit(all.contains("crps") ? "score" : "RMSE", units));
+    Plot plot = small_plot(variable, leads.label(), quantity(all.contains("crps") ? "score" : "RMSE", units));
     plot.from_zero = true;
     for (const char* measure : {"rmse", "persistence_rmse", "spread", "crps"}) {
       if (!all.contains(measure)) continue;
       const std::size_t colour = plot.series.size();
-      plot.series.push_back(series_of(measure, leads, all.at(measure), colour, colour > 0));
+      plot.series.push_back(series_of(words_of(measure), leads, all.at(measure), colour, colour > 0));
     }
     plots.push_back(svg_of(plot));
   }
@@ -59,7 +58,7 @@ void add_means(const RunRecord& run, const LeadAxis& leads, const std::string& s
     const Json &regions = scores.at(variable), &all = regions.at(kWholeGrid);
     if (!all.contains("forecast_mean") || !all.contains("truth_mean") || leads.size() < 2) continue;
     Plot plot =
-        small_plot(variable, leads.label(), with_unit("spatial mean", regions.value("units", std::string())));
+        small_plot(variable, leads.label(), quantity("spatial mean", regions.value("units", std::string())));
     plot.series.push_back(series_of("forecast", leads, all.at("forecast_mean"), 0, false));
     plot.series.push_back(series_of("truth", leads, all.at("truth_mean"), 1, true));
     plots.push_back(svg_of(plot));
@@ -79,17 +78,18 @@ struct Ratio {
 };
 constexpr std::array kRatios = {
     Ratio{"spread_skill", "Spread over error", 1,
-          "spread_skill is 1 where the spread says how large errors are, and below where members are too "
-          "alike."},
+          "The spread over the error is 1 where the spread says how large errors are, and below where "
+          "members are too alike."},
     Ratio{"crps_skill", "Skill of the CRPS", 0,
-          "crps_skill is 1 where the forecast is perfect, and 0 where it is as good as persistence."}};
+          "The skill of the CRPS is 1 where the forecast is perfect, and 0 where it is as good as "
+          "persistence."}};
 
 void add_ratios(const RunRecord& run, const LeadAxis& leads, const std::string& suffix, Figures& figures) {
   const Json& scores = run.scores.at("scores");
   const ShownVariables shown = shown_with_whole_grid(scores);
   std::vector<std::string> plots, meanings;
   for (const Ratio& ratio : kRatios) {
-    Plot plot = small_plot(ratio.title, leads.label(), ratio.measure);
+    Plot plot = small_plot(ratio.title, leads.label(), words_of(ratio.measure));
     plot.marks = true;
     plot.mark = ratio.mark;
     for (const std::string& variable : shown.names) {
@@ -153,7 +153,7 @@ void add_rank_histograms(const RunRecord& run, const LeadAxis& leads, const std:
 
 /// The critical success index of each threshold by lead, or where there is one lead by threshold.
 std::string plot_of_thresholds(const std::string& title, const LeadAxis& leads, const Json& by_threshold) {
-  Plot plot = small_plot(title, leads.label(), "CSI");
+  Plot plot = small_plot(title, leads.label(), words_of("csi"));
   plot.from_zero = true;
   std::vector<std::pair<double, std::string>> thresholds;
   for (const auto& [text, regions] : by_threshold.items())
@@ -161,7 +161,7 @@ std::string plot_of_thresholds(const std::string& title, const LeadAxis& leads, 
   std::ranges::sort(thresholds);
   if (leads.size() == 1) {
     plot.x_label = "threshold";
-    Series series{"csi", {}, {}, 0, false};
+    Series series{words_of("csi"), {}, {}, 0, false};
     for (const auto& [threshold, text] : thresholds) {
       series.x.push_back(threshold);
       series.y.push_back(
@@ -186,7 +186,7 @@ void add_thresholds(const RunRecord& run, const LeadAxis& leads, const std::stri
   const ShownVariables shown = shown_of(names, kMostScored);
   for (const std::string& variable : shown.names) {
     const Json scores = run.scores.at("scores").value(variable, Json::object());
-    plots.push_back(plot_of_thresholds(with_unit(variable, scores.value("units", std::string())), leads,
+    plots.push_back(plot_of_thresholds(quantity(variable, scores.value("units", std::string())), leads,
                                        thresholds.at(variable)));
   }
   if (!plots.empty())
@@ -232,6 +232,7 @@ Figures score_figures(const RunRecord& run, const std::string& suffix) {
     add_rank_histograms(run, leads, suffix, figures);
     add_thresholds(run, leads, suffix, figures);
   });
+  for (Figure& figure : figures) figure.caption += what_scored(run.scores);
   return figures;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "files/variable_file.h"
 #include "report/run_record.h"
+#include "report/svg.h"
 
 namespace jigsaw::inline report {
 
@@ -147,6 +149,37 @@ Json scores_of_netcdf(const std::string& path) {
 ScoreKind kind_of_scores(const Json& scores) {
   if (scores.contains("images")) return ScoreKind::kImages;
   return scores.contains("lead_steps") ? ScoreKind::kSequences : ScoreKind::kFields;
+}
+
+std::string what_scored(const Json& scores) {
+  const auto text_at = [](const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  };
+  const auto list = scores.find("periods"), covered = scores.find("coverage");
+  std::vector<std::string> periods;
+  if (list != scores.end() && list->is_array()) {
+    for (const Json& period : *list)
+      if (period.is_string()) periods.push_back(period.get<std::string>());
+  }
+  const Json coverage = covered != scores.end() && covered->is_object() ? *covered : Json::object();
+  const double scored = number_at(coverage, "scored", number_at(scores, "forecasts")),
+               windows = number_at(coverage, "windows"), members = number_at(scores, "members", 1);
+  std::vector<std::string> parts;
+  if (std::isfinite(scored) || !periods.empty()) {
+    std::string text = std::isfinite(scored) ? counted(std::llround(scored), "forecast") : "forecasts";
+    if (members > 1) text += concat(" of ", short_number(members), " members");
+    if (!periods.empty()) text += " of " + join(periods, ", ");
+    if (windows > scored)
+      text += concat(" (of ", counted(std::llround(windows), "window"), "; starts from ",
+                     text_at(coverage, "first_start"), " to ", text_at(coverage, "last_start"), ")");
+    parts.push_back(text);
+  }
+  std::string source = text_at(scores, "source");
+  const std::string program = "jigsaw-train, ";
+  if (source.starts_with(program)) source.erase(0, program.size());
+  if (!source.empty()) parts.push_back(source);
+  return parts.empty() ? "" : concat(" Scored: ", join(parts, ", "), ".");
 }
 
 Json read_scores(const std::string& path) {

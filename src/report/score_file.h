@@ -16,4 +16,8 @@ ScoreKind kind_of_scores(const Json& scores);
 /// evaluate's JSON, or its NetCDF as the same JSON. @throws DataError
 Json read_scores(const std::string& path);
 
+/// What the scores are of, as far as they say it, for captions: " Scored: 42 forecasts of 2021-02-17 to
+/// 2021-02-28, weights of step 233 of runs/first."; or "".
+std::string what_scored(const Json& scores);
+
 }  // namespace jigsaw::inline report

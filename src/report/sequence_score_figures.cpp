@@ -40,12 +40,12 @@ void add_rmse(const RunRecord& run, const LeadAxis& leads, const std::string& su
   std::vector<std::string> plots;
   for (const std::string& name : shown.names) {
     const Json& scores = variables.at(name);
-    Plot plot = small_plot(name, leads.label(), with_unit("RMSE", scores.value("units", std::string())));
+    Plot plot = small_plot(name, leads.label(), quantity("RMSE", scores.value("units", std::string())));
     plot.from_zero = true;
     for (const char* measure : {"rmse", "persistence_rmse"}) {
       const std::size_t colour = plot.series.size();
       if (scores.contains(measure))
-        plot.series.push_back(series_of(measure, leads, scores.at(measure), colour, colour > 0));
+        plot.series.push_back(series_of(words_of(measure), leads, scores.at(measure), colour, colour > 0));
     }
     plots.push_back(svg_of(plot));
   }

@@ -15,16 +15,20 @@ std::string coordinate(double value);
 /// A number for people: four significant digits; a whole one below a million in full.
 std::string short_number(double value);
 
-/// Marks of an axis for people, with as many digits as their distance needs.
-std::vector<std::string> mark_labels(const std::vector<double>& marks);
 /// At most so many code points of a UTF-8 text, "…" in place of its middle.
 std::string shortened(const std::string& text, std::size_t most);
 /// Names of a list, each of at most so many code points, and all different where the names are: without what
-/// all have in front up to a separator, shortened, and behind their number in the list where that makes some
-/// alike.
+/// all have in front up to a separator (/ , = :), shortened, and behind their number in the list where that
+/// makes some alike.
 std::vector<std::string> short_names(std::vector<std::string> names, std::size_t most);
 
-/// An inline SVG picture put together piece by piece. Texts are escaped; y grows downwards.
+/// How many letters of a font size fit in a width, both in pixels, when they are as wide as most are.
+std::size_t letters_in(double width, double size);
+/// A name and what is said of it, "t2m" and ", forecast", in at most so many letters: the name alone is
+/// shortened.
+std::string with_name(const std::string& name, const std::string& what, std::size_t most);
+
+/// An inline SVG picture put together piece by piece, on white. Texts are escaped; y grows downwards.
 class Svg {
  public:
   Svg(double width, double height, const std::string& title);
@@ -44,32 +48,6 @@ class Svg {
   std::ostringstream out_;
 };
 
-/// A line of a plot. Points that are not finite part it. Behind the last colour dashes tell lines apart.
-struct Series {
-  std::string label;
-  std::vector<double> x, y;
-  std::size_t colour = 0;
-  bool dashed = false;
-};
-
-struct Plot {
-  std::string title, x_label, y_label;
-  std::vector<Series> series;
-  bool log_x = false, log_y = false;
-  bool from_zero = false;  ///< the y axis begins at 0
-  double mark = 0;         ///< a horizontal line there, if `marks`
-  bool marks = false;
-  /// Bars from 0 in place of lines, those of several series beside each other; x are whole numbers.
-  bool bars = false;
-  bool turned = false;               ///< x and y change places: for profiles
-  bool downwards = false;            ///< what stands up the side grows downwards
-  double width = 480, height = 300;  ///< names of several lines come on top of the height
-};
-
-/// The plot as SVG. Each line is a <polyline> with the attributes data-label, data-points and data-last; of
-/// many points means of neighbours are drawn.
-std::string svg_of(const Plot& plot);
-
 /// A part of a bar.
 struct BarPart {
   std::string label;
@@ -83,8 +61,5 @@ struct Bars {
   double width = 480;
 };
 std::string svg_of(const Bars& bars);
-
-/// Round values in a range, about `count` of them.
-std::vector<double> ticks(double low, double high, int count);
 
 }  // namespace jigsaw::inline report

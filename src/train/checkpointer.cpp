@@ -28,8 +28,8 @@ std::optional<FoundCheckpoint> checkpoint_to_resume(const std::string& folder, c
   std::optional<FoundCheckpoint> found = newest_checkpoint(folder, world, warnings, verify);
   for (const std::string& warning : warnings) log.warn(warning);
   if (!found && !warnings.empty()) {
-    throw CheckpointError(
-        concat("no checkpoint in ", folder, " is whole; --resume never moves them aside and starts anew"));
+    throw CheckpointError(concat("no checkpoint in ", folder,
+                                 " is whole; --resume never starts anew, and moves aside what is there"));
   }
   return found;
 }
@@ -62,6 +62,8 @@ bool Checkpointer::begin(const FoundCheckpoint* from) {
                                                           folder_.path(), ignored);
     as_checkpoint_error([&] { aside = folder_.set_aside_after(ours ? from->stored.serial : 0); });
   });
+  goes_on_ = ours;
+  moved_aside_ = !aside.empty();
   if (!aside.empty()) log_.info(concat("checkpoints that this run does not go on from are now in ", aside));
   find_best();
   const bool elsewhere = from != nullptr && !ours;

@@ -30,6 +30,10 @@ class Checkpointer {
   /// @return  whether the checkpoint that it goes on from is another folder's: the state is to be saved here
   ///          at once, so that "auto" goes on from there, too.
   bool begin(const FoundCheckpoint* from);
+  /// Then, on rank 0: whether it goes on from a checkpoint of this folder, and whether others were moved
+  /// aside.
+  bool goes_on() const { return goes_on_; }
+  bool moved_aside() const { return moved_aside_; }
 
   /// Whether the state after a step is to be saved.
   bool is_due(std::int64_t step, bool last) const {
@@ -72,6 +76,7 @@ class Checkpointer {
   CheckpointWriter writer_;
   std::optional<double> best_;    ///< of those that stand
   std::optional<double> saving_;  ///< of the save under way
+  bool goes_on_ = false, moved_aside_ = false;
   int failures_in_row_ = 0;
   std::string failure_;  ///< of the last that failed
   double longest_seconds_ = 0;

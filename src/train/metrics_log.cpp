@@ -1,9 +1,13 @@
 #include "train/metrics_log.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <span>
 #include <utility>
 
+#include "base/disk.h"
 #include "base/next_line.h"
 #include "base/text.h"
 
@@ -22,6 +26,21 @@ Json belonging(const std::string& line, std::int64_t step) {
   return belongs ? json : Json(nullptr);
 }
 
+/// The last whole line's; 0 where there is none.
+std::int64_t last_step(const std::string& path) {
+  constexpr std::int64_t kTail = 1 << 20;
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(0, std::ios::end);
+  const std::int64_t bytes = in.tellg();
+  in.seekg(std::max<std::int64_t>(0, bytes - kTail));
+  std::int64_t step = 0;
+  for (std::string line; next_line(in, line) && !in.eof();) {
+    const Json json = belonging(line, std::numeric_limits<std::int64_t>::max());
+    if (!json.is_null()) step = json.at("step").get<std::int64_t>();
+  }
+  return step;
+}
+
 }  // namespace
 
 MetricsLog::MetricsLog(std::string path, Log& log, std::function<double()> clock)
@@ -36,6 +55,33 @@ void MetricsLog::resume_at(std::int64_t step) {
   }
 }
 
+std::string MetricsLog::set_aside(std::int64_t least, bool some_stay) {
+  if (!log_->speaks()) return "";
+  try {
+    if (!is_file(path_) || last_step(path_) < least) return "";
+    const std::string stem = path_.substr(0, path_.rfind('.'));
+    int number = 1;
+    const auto aside = [&] { return concat(stem, ".old-", number, path_.substr(stem.size())); };
+    std::error_code error;
+    while (std::filesystem::exists(std::filesystem::symlink_status(aside(), error))) ++number;
+    if (some_stay) {
+      std::filesystem::copy_file(path_, aside(), error);
+      if (error) throw FileError(concat("cannot write ", aside(), ": ", error.message()));
+    } else {
+      rename_path(path_, aside());
+    }
+    return aside();
+  } catch (const FileError& error) {
+    refuse_output<ConfigError>(error, concat("output: ", error.what()));
+  }
+}
+
+const Json& MetricsLog::last(const std::string& kind) const {
+  static const Json kNone;
+  const auto found = last_.find(kind);
+  return found == last_.end() ? kNone : found->second;
+}
+
 void MetricsLog::keep_lines_until(std::int64_t step) {
   Replacement replacement(path_);
   std::ifstream old(path_, std::ios::binary);
@@ -48,13 +94,14 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
   };
   // A line that ends with the file, not with a line break, is torn: eof() is set with it.
   while (next_line(old, line) && !old.eof()) {
-    const Json json = belonging(line, step);
+    Json json = belonging(line, step);
     if (json.is_null()) continue;
     kept += line + "\n";
     if (std::ssize(kept) >= kWrittenAtOnce) write_kept();
-    if (json.value("kind", Json()) == "valid") validated_ = json.at("step").get<std::int64_t>();
+    if (const Json kind = json.value("kind", Json()); kind.is_string()) last_[kind] = std::move(json);
   }
   write_kept();
+  if (const Json& valid = last("valid"); !valid.is_null()) validated_ = valid.at("step").get<std::int64_t>();
   if (old.bad()) throw FileError(concat("cannot read ", path_));
   try {
     replacement.commit();

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,14 @@ class MetricsLog {
   /// them a torn last line. A run that starts anew resumes at 0.
   void resume_at(std::int64_t step);
   void write(const Json& line);
+  /// Before resume_at(), of a run that leaves a history: moves the lines into the new file
+  /// "metrics.old-1.jsonl" (-2, …), or copies them where some of them stay, where the last of them is of step
+  /// `least` or later. That file, or "".
+  /// @throws ConfigError  naming `output`, DiskError: resume_at() would remove them.
+  std::string set_aside(std::int64_t least, bool some_stay);
+  /// The last line of a kind ("train", "valid") among those that resume_at() kept; null: none. On the rank
+  /// that speaks.
+  const Json& last(const std::string& kind) const;
   /// The last step of a validation among the lines that resume_at() kept; 0: none. On the rank that speaks.
   std::int64_t validated() const { return validated_; }
 
@@ -34,6 +43,7 @@ class MetricsLog {
   Log* log_;
   std::function<double()> clock_;
   std::optional<LineFile> file_;
+  std::map<std::string, Json> last_;
   std::int64_t validated_ = 0;
   bool warned_ = false, renewed_ = false;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fstream>
 #include <utility>
 
 #include "base/progress_bar.h"
@@ -132,8 +133,25 @@ void Trainer::resume() {
     log_.warn("init.skip has no effect: it counts only with --init-from; leave it out");
   }
   from_elsewhere_ = checkpointer_->begin(found ? &*found : nullptr);
+  set_metrics_aside(found.has_value());
   metrics_->resume_at(state_.steps_done());
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
+}
+
+/// Lines of a history that the run leaves are kept where there are checkpoints of it, or must have been.
+/// @param found  whether it goes on from a checkpoint.
+void Trainer::set_metrics_aside(bool found) {
+  const bool some_stay = checkpointer_->goes_on();
+  if (some_stay && !checkpointer_->moved_aside()) return;
+  std::int64_t least = config_.checkpoint.every;
+  if (found || checkpointer_->moved_aside()) least = some_stay ? state_.steps_done() + 1 : 1;
+  const std::string aside = least > 0 ? metrics_->set_aside(least, some_stay) : "";
+  if (aside.empty()) return;
+  const std::string now_in =
+      concat("lines of metrics.jsonl that this run does not go on from are now in ", aside);
+  if (found || checkpointer_->moved_aside()) return log_.info(now_in);
+  log_.warn(concat("no checkpoint is in ", directory_->checkpoints_path(),
+                   ", and the run begins anew, at step 1; ", now_in));
 }
 
 /// Said of the first batch that has one, for where data are missing there are often many.
@@ -371,6 +389,8 @@ ExitCode Trainer::run_from(std::int64_t first) {
   if (!last_validation_) {
     log_.info(
         concat("nothing is left to do: its checkpoint is of step ", first - 1, ", train.steps is ", steps_));
+    // A start before may have been killed between its last checkpoint and its summary.
+    if (!summary_stands(first - 1)) finish(first - 1);
   }
   return ExitCode::kDone;
 }
@@ -469,6 +489,24 @@ void Trainer::poll_labels(bool last) {
   labels_.reset();
 }
 
+/// Whether there is a summary of these steps.
+bool Trainer::summary_stands(std::int64_t steps) {
+  bool stands = false;
+  if (world_.rank() == 0) {
+    std::ifstream in(directory_->summary_path());
+    const Json summary = Json::parse(in, nullptr, false);
+    stands = summary.is_object() && summary.value("steps", Json()) == steps;
+  }
+  return world_.all_reduce(std::array{stands ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
+}
+
+/// What the last step and its validation gave in the start that made them.
+void Trainer::take_last_lines(std::int64_t step, Json& results) const {
+  const Json &train = metrics_->last("train"), &valid = metrics_->last("valid");
+  results["final_loss"] = train.is_null() ? Json() : train.value("loss", Json());
+  if (!valid.is_null() && valid.at("step") == step) results["validation"] = valid.value("metrics", Json());
+}
+
 void Trainer::finish(std::int64_t step) {
   progress_->end_line();
   looked_ = 0;
@@ -492,6 +530,7 @@ void Trainer::finish(std::int64_t step) {
                   {"first_step", first_step_},
                   {"final_loss", last_.loss},
                   {"seconds", now() - started_}};
+  if (step < first_step_) take_last_lines(step, results);
   if (recorded_steps_ > 0) results["recorded_steps"] = recorded_steps_;
   if (last_validation_) results["validation"] = last_validation_->metrics(0);
   write_summary(directory_->summary_path(), results, own, world_, log_);

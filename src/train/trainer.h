@@ -118,6 +118,9 @@ class Trainer {
   Stop should_stop(double ahead);
   Stop look_for_directory();
   double now() const { return options_.clock(); }
+  void set_metrics_aside(bool found);
+  bool summary_stands(std::int64_t steps);
+  void take_last_lines(std::int64_t step, Json& results) const;
   void finish(std::int64_t step);
 
   RunOptions options_;

@@ -254,7 +254,7 @@ void require_same_keys(const Json& before, const Configuration& now) {
   const std::vector<std::string> changed = forbidden_changes(before, now);
   if (changed.empty()) return;
   throw ConfigError(
-      concat(changed.front(),
+      concat(change_text(with_new_keys(before), to_json(now), changed.front()),
              " differs from the run that is to be resumed; set it back, start anew with --resume "
              "never, or pass --allow-change"));
 }
@@ -329,9 +329,35 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   }
   load(found, allow_change);
   if (allow_change) tell_changes(configuration, data);
+  tell_allowed(configuration);
   optimizer_.restore(optimizer_steps);
   steps_done_ = manifest.step;
   log_.info(concat("resumed from ", found.path, " at step ", manifest.step));
+}
+
+/// Which keys that may change have done so, for a log that is read when all else is forgotten.
+void TrainingState::tell_allowed(const Json& configuration) {
+  constexpr std::size_t kMost = 8;
+  const Keys<Configuration> keys = keys_of<Configuration>();
+  const Json before = with_new_keys(configuration), now = keys.write(run_.configuration());
+  std::vector<std::string> changes;
+  bool scores = false;
+  for (const std::string& key : changed_keys(before, now)) {
+    if (!may_change(keys, key)) continue;
+    changes.push_back(change_text(before, now, key));
+    scores = scores || (key.starts_with("validation.") && key != "validation.every") || key == "data.valid";
+  }
+  if (changes.empty()) return;
+  const std::size_t more = changes.size() - std::min(changes.size(), kMost);
+  changes.resize(changes.size() - more);
+  log_.info(concat("from here on other than before: ", join(changes, ", "),
+                   more == 0 ? "" : concat(" and ", more, " more")));
+  if (scores && !run_.configuration().checkpoint.best.empty()) {
+    log_.warn(
+        "validations are others than before, and checkpoint.best compares their scores with those of before: "
+        "the best "
+        "checkpoint so far stays until one of now is better");
+  }
 }
 
 void TrainingState::tell_changes(const Json& configuration, const Json& data) {

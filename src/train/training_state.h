@@ -72,6 +72,7 @@ class TrainingState {
 
  private:
   /// Of a run that goes on although keys or data are others.
+  void tell_allowed(const Json& configuration);
   void tell_changes(const Json& configuration, const Json& before);
   void check_data(const Json& configuration, const Json& before) const;
   void load(const FoundCheckpoint& found, bool allow_change);

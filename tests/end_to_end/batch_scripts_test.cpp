@@ -225,21 +225,6 @@ echo "$number")sh");
       "end them: scancel 1 2\n");
 }
 
-// A batch script is copied to the node and begins alone: it can read no file beside it.
-TEST_F(BatchScripts, WhatBothSayIsTheSame) {
-  const auto shared = [](const std::string& name) {
-    const std::string text = read(fs::path(testing::source_dir()) / "scripts" / "slurm" / name),
-                      ending = "\n}\n";
-    const std::size_t begin = text.find("# The same in train.sbatch and sweep.sbatch"),
-                      last = text.find("\nrequeue() {"), end = text.find(ending, last);
-    EXPECT_TRUE(begin < last && last < end && end != std::string::npos) << name;
-    return text.substr(begin, end - begin);
-  };
-  const std::string lines = shared("train.sbatch");
-  EXPECT_GT(std::ranges::count(lines, '\n'), 50);
-  EXPECT_EQ(lines, shared("sweep.sbatch"));
-}
-
 TEST_F(BatchScripts, RanksAreBound) {
   ASSERT_EQ(run_task(2, array(2, 2, 1), "SLURM_CPUS_PER_TASK=8"), 0);
   EXPECT_EQ(said("srun.txt"),

@@ -268,6 +268,57 @@ TEST_F(InitTest, TakesChannelsBeforeSpace) {
   expect_text({R"("dims": ["channel", "depth", "height", "width"])", R"("targets": ["mask"])"});
 }
 
+/// Dims by the names of dimensions, where all have names that say it.
+TEST_F(InitTest, KnowsDimsByTheirNames) {
+  const auto write = [&](const std::string& name, const std::vector<std::string>& names,
+                         const std::vector<std::size_t>& extents) {
+    testing::NetcdfWriter file(folder_ / name);
+    std::vector<int> dimensions;
+    std::size_t points = 1;
+    for (std::size_t d = 0; d < names.size(); ++d) {
+      dimensions.push_back(file.dimension(names[d], extents[d]));
+      points *= extents[d];
+    }
+    std::vector<double> values;
+    for (std::size_t i = 0; i < points; ++i) values.push_back(std::sin(0.3 * static_cast<double>(i)));
+    file.put(file.variable("picture", NC_FLOAT, dimensions), values);
+    return "--data " + quoted(folder_ / name);
+  };
+  expect_ok(init(write("pictures.nc", {"image", "y", "x"}, {6, 16, 16})));
+  expect_text({R"("dims": ["sample", "height", "width"])", "its dimensions' names say",
+               R"("train": {"sample": [0, 3]})"});
+  expect_ok(init(write("frames.nc", {"T", "C", "Y", "X"}, {6, 2, 16, 16})));
+  expect_text({R"("dims": ["sample", "channel", "height", "width"])"});
+  expect_ok(init(write("volume.nc", {"z", "y", "x"}, {10, 16, 16})));
+  expect_text({R"("dims": ["depth", "height", "width"])"});
+  expect_ok(init(write("last.nc", {"y", "x", "time"}, {16, 16, 6})));
+  expect_text({"is assumed from their number"});
+  expect_ok(init(write("odd.nc", {"a", "y", "x"}, {10, 16, 16})));
+  expect_text({R"("dims": ["depth", "height", "width"])", "is assumed from their number"});
+}
+
+/// The axes of OME-NGFF 0.4, which stand at the group, and of which an array of Zarr's format 2 knows
+/// nothing.
+TEST_F(InitTest, KnowsTheAxesOfNgff) {
+  const std::string store = folder_ / "image.zarr";
+  fs::create_directories(store + "/0");
+  std::ofstream(store + "/.zgroup") << R"({"zarr_format": 2})";
+  std::ofstream(store + "/.zattrs")
+      << R"({"multiscales": [{"version": "0.4", "axes": [{"name": "t", "type": "time"}, {"name": "c", "type": "channel"},
+             {"name": "y", "type": "space"}, {"name": "x", "type": "space"}], "datasets": [{"path": "0"}]}]})";
+  std::ofstream(store + "/0/.zarray")
+      << R"({"zarr_format": 2, "shape": [5, 2, 16, 16], "chunks": [5, 2, 16, 16],
+      "dtype": "<f4", "compressor": null, "fill_value": 0, "order": "C", "filters": null})";
+  std::string bytes;
+  for (int i = 0; i < 5 * 2 * 16 * 16; ++i) {
+    const float value = std::sin(0.3F * static_cast<float>(i));
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  std::ofstream(store + "/0/0.0.0.0", std::ios::binary) << bytes;
+  expect_ok(init("--data " + quoted(store)));
+  expect_text({R"("dims": ["sample", "channel", "height", "width"])", R"("variables": ["0"])"});
+}
+
 /// What inspect says of NIfTI.
 TEST_F(InitTest, InspectsNifti) {
   write_volume(folder_ / "labels.nii", true, 2.5, 0);

@@ -437,6 +437,44 @@ TEST_F(InitTest, TakesTheGridOfWhatIsPredicted) {
   expect_warnings({"left out: aaa"});
 }
 
+/// Flags say how good values are; files of two channels of a satellite call both by one name.
+TEST_F(InitTest, LeavesOutFlagsAndTellsChannelsApart) {
+  for (const int band : {8, 13}) {
+    FieldFile file(folder_ / ("band_" + std::to_string(band) + ".nc"),
+                   FieldFile::steps(40, band == 8 ? 0 : 3, 6));
+    const int image = file.field("CMI", wave), flags = file.field("DQF", wave),
+              id = file.file().variable("band_id", NC_INT, {});
+    file.file().text(image, "coordinates", "band_id");
+    file.file().text(flags, "flag_meanings", "good bad");
+    file.file().put(id, std::vector<double>{static_cast<double>(band)});
+  }
+  expect_runs("--data " + quoted(folder_ / "band_8.nc"), "0.2");
+  expect_text({R"("variables": ["CMI"])"});
+  expect_warnings({"left out: DQF holds flags"});
+  EXPECT_EQ(warnings_.find("band_id"), std::string::npos) << warnings_;
+  expect_ok(init("--data " + quoted(folder_ / "band_*.nc")));
+  expect_warnings({"CMI has band_id 8 in ", "band_8.nc and 13 in ", "all files become one series"});
+}
+
+/// Of states on x and y alone.
+TEST_F(InitTest, SaysWhereStatesOfSequencesAreNotEvenlySpaced) {
+  testing::NetcdfWriter file(folder_ / "radar.nc");
+  const int time = file.dimension("time", 10), y = file.dimension("y", 16), x = file.dimension("x", 16);
+  const int times = file.variable("time", NC_DOUBLE, {time}),
+            rain = file.variable("rain", NC_FLOAT, {time, y, x}),
+            quality = file.variable("quality", NC_BYTE, {time, y, x});
+  file.text(times, "units", "minutes since 2023-07-01");
+  file.text(quality, "flag_values", "0 1");
+  file.end();
+  file.put(times, {0, 5, 10, 15, 35, 40, 45, 50, 55, 60});
+  file.put(rain, std::vector<double>(2560, 1));
+  file.put(quality, std::vector<double>(2560, 1));
+  expect_ok(init("--data " + quoted(folder_ / "radar.nc")));
+  expect_text({R"("variables": ["rain"])", R"("dims": ["time", "height", "width"])"});
+  expect_warnings(
+      {"radar.nc are 5 to 20 apart by time (minutes since 2023-07-01)", "left out: quality holds flags"});
+}
+
 TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
   const auto write = [&](const std::string& name, const std::vector<double>& hours) {
     FieldFile file(folder_ / name, hours);
@@ -473,6 +511,15 @@ TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
   expect_runs(write("gap.nc", hours), "0.3");
   expect_text({R"("input_hours": [-6, 0])", R"("lead_hours": 6)"});
   expect_warnings({" are 6 to 12 h apart, not evenly spaced: 35 of 39 begin a sample"});
+  // Scans are late by some seconds.
+  std::vector<double> scans = FieldFile::steps(40, 0, 1.0 / 6);
+  for (std::size_t i = 0; i < scans.size(); ++i) scans[i] += static_cast<double>(i % 7) / 3600;
+  expect_ok(init(write("scans.nc", scans)));
+  expect_warnings({R"("time_step": "10 min", "time_tolerance": "10 s" in data take them for even ones)"});
+  expect_ok(run(
+      1,
+      "check --config " + quoted(folder_ / "first.json") +
+          R"( --set 'data.time_step="10 min"' --set 'data.time_tolerance="10 s"' --set 'data.input_hours=["-10 min",0]' --set 'data.lead_hours="10 min"')"));
   expect_error(init(write("doubled.nc", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})), 3,
                "doubled.nc has 10 times that are 1 to 256 h apart");
   expect_error(init(write("short.nc", {0, 6})), 3, "the files hold 2 times");

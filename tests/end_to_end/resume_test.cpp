@@ -73,6 +73,48 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"bf16 on domain and tensor", 4,
                           "--set train.precision=bf16 --set 'mesh={\"domain\":[2,1],\"tensor\":2}'"}));
 
+/// Somebody cleaned up: what the run wrote is neither lost nor joined with what another one writes.
+TEST_F(ResumeTest, ARunWhoseCheckpointsAreGoneKeepsItsLines) {
+  const std::string steps = "--set train.steps=30 ";
+  ASSERT_EQ(run(1, arguments("gone") + steps).exit_code, 0);
+  const std::string lines = read(folder_ / "gone/metrics.jsonl");
+  for (const auto& entry : fs::directory_iterator(folder_ / "gone/checkpoints"))
+    if (entry.is_directory()) fs::remove_all(entry.path());
+  const Outcome refused = run(2, arguments("gone") + steps);
+  EXPECT_EQ(refused.exit_code, 4) << refused.err;
+  EXPECT_NE(refused.err.find("latest names a checkpoint, and none is there"), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(read(folder_ / "gone/metrics.jsonl"), lines);
+  fs::remove_all(folder_ / "gone/checkpoints");
+  const Outcome anew = run(2, arguments("gone") + steps);
+  EXPECT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_NE(anew.err.find("the run begins anew, at step 1; lines of metrics.jsonl"), std::string::npos)
+      << anew.err;
+  EXPECT_EQ(read(folder_ / "gone/metrics.old-1.jsonl"), lines);
+  EXPECT_EQ(metrics(folder_ / "gone", "train").size(), 30U);
+  // Nor with those of a run that it goes on from.
+  ASSERT_EQ(run(1, arguments("other") + "--set train.steps=7 --set optimizer.learning_rate=1e-5").exit_code,
+            0);
+  const Outcome other =
+      run(1, arguments("other") + steps + "--resume " + quoted(folder_ / "gone/checkpoints/step_00000028"));
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_EQ(metrics(folder_ / "other", "train").size(), 2U) << "steps 29 and 30";
+  EXPECT_TRUE(fs::exists(folder_ / "other/metrics.old-1.jsonl"));
+  EXPECT_NE(other.out.find("from here on other than before: "), std::string::npos) << other.out;
+}
+
+TEST_F(ResumeTest, ARunThatWasKilledBehindItsLastCheckpointIsFinished) {
+  ASSERT_EQ(run(1, arguments("killed") + "--set train.steps=10").exit_code, 0);
+  const Json whole = Json::parse(read(folder_ / "killed/summary.json"));
+  fs::remove(folder_ / "killed/summary.json");
+  const Outcome done = run(2, arguments("killed") + "--set train.steps=10");
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const Json summary = Json::parse(read(folder_ / "killed/summary.json"));
+  for (const char* key : {"steps", "final_loss"}) EXPECT_EQ(summary.at(key), whole.at(key)) << key;
+  EXPECT_EQ(summary.value("validation", Json()), whole.value("validation", Json()));
+  EXPECT_EQ(summary.at("ranks").size(), 2U);
+}
+
 /// A run hops over meshes, with a longer train.steps each time, and stays the run that never stopped.
 TEST_F(ResumeTest, OnAnyMeshARunGoesOnAsOnOneRank) {
   const std::string ways =

@@ -194,6 +194,8 @@ TEST(UNet, RefusesListsThatDoNotFit) {
   begins({{"kernels", {Json::array(), 3, 3}}}, "model.kernels[0] has 0 entries for 2 spatial dims");
   begins({{"kernel", Json::array()}}, "model.kernel");
   begins({{"padding_mode", Json::array()}}, "model.padding_mode must be");
+  begins({{"padding_mode", {"zeros", "zeros", "zeros"}}},
+         "model.padding_mode has 3 entries for 2 spatial dims");
   begins({{"kernels", {3, 3}}}, "model.kernels has 2 entries for 3 levels");
   begins({{"kernels", {3, {3, 3, 1}, 3}}}, "model.kernels[1] has 3 entries for 2 spatial dims");
   begins({{"kernels", {3, 4, 3}}}, "model.kernels must be odd");

@@ -35,12 +35,14 @@ TEST(ReportScores, OfEnsemblesShowSpreadAndRanks) {
   put_text(run.path + "/scores.json", scores.dump());
   const std::string page = report_page({{run.path}, "", "", ""});
   EXPECT_EQ(faults_of(page), std::vector<std::string>());
-  for (const char* measure : {"rmse", "persistence_rmse", "spread", "crps"})
+  for (const char* measure : {"RMSE", "RMSE of persistence", "spread", "CRPS"})
     EXPECT_EQ(count_of(page, concat("data-label=\"", measure, "\" data-points=\"3\"")), 1) << measure;
   const std::string ratios = page.substr(page.find("<figure id=\"fig-spread-skill\">"));
   EXPECT_NE(ratios.find(">Spread over error: t2m</text>"), std::string::npos);
   EXPECT_NE(ratios.find(">Skill of the CRPS: t2m</text>"), std::string::npos);
-  EXPECT_NE(page.find("spread_skill is 1 where the spread says"), std::string::npos);
+  for (const char* name : {"spread_skill", "crps_skill", "persistence_rmse"})
+    EXPECT_EQ(page.find(name), std::string::npos) << name << " is no word";
+  EXPECT_NE(page.find("The spread over the error is 1 where the spread says"), std::string::npos);
   const std::string ranks = page.substr(page.find("<figure id=\"fig-ranks\">"));
   EXPECT_EQ(count_of(page, ", rank "), 6);
   for (const char* bar :
@@ -106,7 +108,7 @@ TEST(ReportScores, OfEnsemblesInNetcdfShowTheSame) {
   }
   const std::string page = report_page({{run.path}, "", path, ""});
   EXPECT_NE(page.find("data-label=\"t2m\" data-points=\"2\" data-last=\"0.75\""), std::string::npos);
-  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos);
+  EXPECT_NE(page.find(">RMSE (K)</text>"), std::string::npos);
   EXPECT_NE(page.find("12 h, rank 2: 0.5<"), std::string::npos);
   EXPECT_EQ(page.find("rank 0: 1<"), std::string::npos) << "of another region";
 }
@@ -124,16 +126,22 @@ TEST(ReportScores, OfThresholdsShowTheirCriticalSuccessIndex) {
   const std::string page = report_page({{run.path}, "", "", ""});
   EXPECT_EQ(faults_of(page), std::vector<std::string>());
   const std::string figure = page.substr(page.find("<figure id=\"fig-thresholds\">"));
-  EXPECT_NE(figure.find(">tp mm</text>"), std::string::npos);
+  EXPECT_NE(figure.find(">tp (mm)</text>"), std::string::npos);
   const std::size_t first = figure.find("0.5\" data-points=\"2\" data-last=\"0.625\""),
                     second = figure.find("2\" data-points=\"2\" data-last=\"0.375\"");
   EXPECT_NE(second, std::string::npos);
   EXPECT_LT(first, second);
+  for (const char* name : {">≥ 0.5</text>", ">≥ 2</text>", ">≥ 10</text>"})
+    EXPECT_NE(figure.find(name), std::string::npos) << name;
+  scores["thresholds"]["tp"] = {{"0.5", csi({0.75, 0.625})}};
+  put_text(run.path + "/scores.json", scores.dump());
+  EXPECT_NE(report_page({{run.path}, "", "", ""}).find(">≥ 0.5</text>"), std::string::npos)
+      << "one alone is named";
   scores["lead_hours"] = Json::array({0});
   scores["thresholds"]["tp"] = {{"10", csi(Json::array({0.25}))}, {"0.5", csi(Json::array({0.75}))}};
   put_text(run.path + "/scores.json", scores.dump());
   const std::string one = report_page({{run.path}, "", "", ""});
-  EXPECT_NE(one.find("data-label=\"csi\" data-points=\"2\" data-last=\"0.25\""), std::string::npos);
+  EXPECT_NE(one.find("data-label=\"CSI\" data-points=\"2\" data-last=\"0.25\""), std::string::npos);
 
   const std::string path = run.folder.path() + "/scores.nc";
   {

@@ -41,7 +41,7 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_NE(page.find("data-label=\"training\" data-points=\"3\" data-last=\"0.3333\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"t2m\" data-points=\"2\" data-last=\"0.75\""),
             std::string::npos);  // 1 - 1 / 4
-  EXPECT_NE(page.find("<td>t_850</td><td>first</td><td>rmse</td><td>3</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>t_850</td><td>first</td><td>RMSE</td><td>3</td>"), std::string::npos);
   EXPECT_NE(page.find("RMSE of what is shown 3 K"), std::string::npos);
   EXPECT_NE(page.find("rank 0: parameters 1.0 MiB"), std::string::npos);
   EXPECT_NE(page.find("rank 1: exchange 1.0 KiB"), std::string::npos);
@@ -50,9 +50,19 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_NE(page.find("rank 1: 12 elements of the box from [2, 0], 2 × 6"), std::string::npos);
   EXPECT_EQ(count_of(page, "class=\"coast\""), 3);  // forecast, truth, difference
   EXPECT_NE(page.find("jigsaw-train &lt;x&gt;"), std::string::npos);
-  EXPECT_NE(page.find("<td>2026-01-02T03:04:05Z</td>"), std::string::npos);
-  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos) << "by lead, as the maps say";
+  EXPECT_NE(page.find("<td class=\"time\">2026-01-02T03:04:05Z</td>"), std::string::npos);
+  EXPECT_NE(page.find(">RMSE (K)</text>"), std::string::npos) << "by lead, as the maps say";
   EXPECT_EQ(count_of(page, "<div class=\"wide\"><table>"), 2);
+}
+
+/// Nothing makes texts invisible, or headings and dates part.
+TEST(ReportPage, IsShownOnWhiteAndPrintedInOnePiece) {
+  const WrittenRun run;
+  const std::string page = report_page({{run.path}, "", "", ""});
+  for (const char* part : {"<meta name=\"color-scheme\" content=\"only light\">", "h1,h2{break-after:avoid}",
+                           "break-inside:avoid", ".time{white-space:nowrap}"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(count_of(page, "style=\"background:#fff\""), count_of(page, "role=\"img\""));
 }
 
 /// A summary of so many ranks, of which the last hold, send and read most.
@@ -169,14 +179,14 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   put_text(run.path + "/scores.json", scores.dump());
   const std::string page = report_page({{run.path}, "", "", ""});
   EXPECT_NE(page.find("fig-scores"), std::string::npos);
-  EXPECT_NE(page.find("data-label=\"rmse\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
+  EXPECT_NE(page.find("data-label=\"RMSE\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
   EXPECT_NE(page.find("fig-means"), std::string::npos);
   EXPECT_NE(page.find("data-label=\"forecast\" data-points=\"2\" data-last=\"288.5\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"truth\" data-points=\"2\" data-last=\"287.5\""), std::string::npos);
   EXPECT_NE(page.find("data-label=\"last lead\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
   EXPECT_EQ(page.find("<title>sst</title>"), std::string::npos) << "a plot of nothing";
   EXPECT_NE(page.find("There are none of what has missing points in every row: sst."), std::string::npos);
-  EXPECT_NE(page.find(">RMSE K</text>"), std::string::npos);
+  EXPECT_NE(page.find(">RMSE (K)</text>"), std::string::npos);
   EXPECT_NE(page.find("lead, hours</text>"), std::string::npos);
   Json of_months = scores;
   of_months["lead_hours"] = {720, 1440};
@@ -187,7 +197,7 @@ TEST(ReportPage, TakesTheScoresOfEvaluate) {
   short_of_leads["scores"]["t2m"]["all"]["rmse"] = {1.0};
   put_text(run.path + "/scores.json", short_of_leads.dump());
   EXPECT_NE(
-      report_page({{run.path}, "", "", ""}).find("data-label=\"rmse\" data-points=\"2\" data-last=\"nan\""),
+      report_page({{run.path}, "", "", ""}).find("data-label=\"RMSE\" data-points=\"2\" data-last=\"nan\""),
       std::string::npos);
   put_text(run.path + "/scores.json", "{\"scores\":{}}");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);

@@ -4,13 +4,11 @@
 #include <zlib.h>
 
 #include <cmath>
-#include <set>
 
 #include "report/coastline.h"
 #include "report/colours.h"
 #include "report/map_picture.h"
 #include "report/png.h"
-#include "report/svg.h"
 
 namespace jigsaw {
 namespace {
@@ -237,133 +235,6 @@ TEST(Projection, OfATallAreaIsTrueToScaleInLessWidth) {
   const Projection projection(grid);
   EXPECT_NEAR(projection.aspect(), 38 / (9 * std::cos(36.5 * M_PI / 180)), 1e-9);
   EXPECT_NEAR(fitted_width(projection, 300) * projection.aspect(), 600, 1e-9);
-}
-
-TEST(Svg, TicksAreRoundAndTextsEscaped) {
-  EXPECT_EQ(ticks(0, 1, 5), (std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1}));
-  EXPECT_EQ(ticks(-3, 7, 4), (std::vector<double>{0, 5}));
-  EXPECT_EQ(escaped("a<b>\"&'"), "a&lt;b&gt;&quot;&amp;&#39;");
-  EXPECT_EQ(coordinate(3.10), "3.1");
-  EXPECT_EQ(coordinate(-0.001), "0");
-}
-
-/// Two points of a line stand where the axes say.
-TEST(Svg, APlotsLineGoesWhereItsNumbersSay) {
-  Plot plot{"t", "x", "y", {{"loss", {0, 10}, {1, 3}, 0, false}}};
-  plot.width = 188;   // 76 on the left, 12 on the right
-  plot.height = 168;  // 26 above, 42 below
-  const std::string svg = svg_of(plot);
-  EXPECT_NE(svg.find("data-label=\"loss\" data-points=\"2\" data-last=\"3\" points=\"76,126 176,26\""),
-            std::string::npos)
-      << svg;
-}
-
-/// Numbers behind an attribute, in order.
-std::vector<double> numbers_at(const std::string& svg, const std::string& element, const std::string& key) {
-  std::vector<double> numbers;
-  for (std::size_t at = svg.find(element); at != std::string::npos; at = svg.find(element, at + 1)) {
-    const std::size_t begin = svg.find(" " + key + "=\"", at) + key.size() + 3;
-    numbers.push_back(std::strtod(svg.c_str() + begin, nullptr));
-  }
-  return numbers;
-}
-
-Plot plot_of(std::size_t lines) {
-  Plot plot{"t", "x", "y", {}};
-  for (std::size_t i = 0; i < lines; ++i)
-    plot.series.push_back({"runs/rates/a_long_name_of_a_run_that_goes_on_and_on_to_" + std::to_string(i) +
-                               "_and_even_further: training",
-                           {0, 1},
-                           {0, 1},
-                           i,
-                           false});
-  return plot;
-}
-
-/// Names take no room from the plot, whose greater numbers stand above.
-TEST(Svg, APlotOfManyLinesGrowsByTheirNames) {
-  const auto height = [](const std::string& svg) { return numbers_at(svg, "<svg", "height").at(0); };
-  const std::string one = svg_of(plot_of(1)), many = svg_of(plot_of(20));
-  EXPECT_EQ(height(many), height(one) + 20 * 14);
-  const std::size_t at = many.find(" points=\"76,");
-  ASSERT_NE(at, std::string::npos);
-  const char* text = many.c_str() + at + 12;
-  const double first = std::strtod(text, nullptr),
-               last = std::strtod(many.c_str() + many.find(',', many.find(' ', at + 12)) + 1, nullptr);
-  EXPECT_EQ(first - last, 300 - 26 - 42) << "0 below 1";
-}
-
-/// In the middle, behind the folders that all have: what differs is there.
-TEST(Svg, NamesOfLinesAreToldApart) {
-  const std::string svg = svg_of(plot_of(20));
-  std::set<std::string> names;
-  for (std::size_t at = svg.find("font-size=\"10\">"); at != std::string::npos;
-       at = svg.find("font-size=\"10\">", at + 1))
-    names.insert(svg.substr(at, svg.find("</text>", at) - at));
-  EXPECT_EQ(names.size(), 20U) << svg;
-  std::set<std::string> strokes;
-  for (std::size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1)) {
-    const std::size_t begin = svg.find(" stroke=\"", at);
-    strokes.insert(svg.substr(begin, svg.find("><title>", at) - begin));
-  }
-  EXPECT_EQ(strokes.size(), 20U) << "ten colours, whole and dashed";
-  Plot plot = plot_of(2);
-  plot.series[1].dashed = true;
-  const std::string dashed = svg_of(plot), dashes = "stroke-dasharray=\"5 3\"";
-  EXPECT_NE(dashed.find(dashes), dashed.rfind(dashes)) << "in the plot and beside the name";
-}
-
-TEST(Svg, TextsAreCutBetweenCodePoints) {
-  EXPECT_EQ(shortened("abc", 3), "abc");
-  EXPECT_EQ(shortened("Größe der Übertragung", 30), "Größe der Übertragung");
-  EXPECT_EQ(shortened("ääääääää", 5), "ää…ää");
-  EXPECT_EQ(shortened("0123456789", 4), "0…89");
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(short_names({"runs/a/x", "runs/a/y", "runs/a"}, 9), (Names{"a/x", "a/y", "a"}));
-  EXPECT_EQ(short_names({"x", "y"}, 9), (Names{"x", "y"}));
-  EXPECT_EQ(short_names({"runs/x"}, 9), (Names{"runs/x"}));
-  EXPECT_EQ(short_names({"rate=0.1,seed=1", "rate=0.2,seed=1"}, 10), (Names{"0.1,seed=1", "0.2,seed=1"}));
-  EXPECT_EQ(short_names({"rate=0.1,seed=1", "rate=0.2,seed=1"}, 5), (Names{"1 0…1", "2 0…1"}));
-  EXPECT_EQ(short_names({"same", "same"}, 9), (Names{"same", "same"}));
-  const Bars bars{"b", "ms", {{"ein_sehr_länglicher_Name_eines_Laufs rank 7", {{"p", 1}}}}};
-  EXPECT_NE(svg_of(bars).find(">ein_sehr_län…_Laufs rank 7<"), std::string::npos) << svg_of(bars);
-}
-
-/// Of a profile by levels greater ones stand below, without a sign.
-TEST(Svg, AnAxisMayGrowDownwards) {
-  Plot plot{"t", "level", "y", {{"l", {100, 1000}, {1, 2}, 0, false}}};
-  plot.turned = plot.downwards = true;
-  plot.width = 188;
-  plot.height = 168;
-  EXPECT_NE(svg_of(plot).find(" points=\"76,26 176,126\""), std::string::npos) << svg_of(plot);
-  EXPECT_EQ(svg_of(plot).find(">-"), std::string::npos);
-}
-
-/// As many digits as tell marks apart.
-TEST(Svg, MarksHaveTheDigitsOfTheirDistance) {
-  using Texts = std::vector<std::string>;
-  EXPECT_EQ(mark_labels({32.315, 32.32, 32.325}), (Texts{"32.315", "32.32", "32.325"}));
-  EXPECT_EQ(mark_labels({1000.25, 1000.5, 1000.75}), (Texts{"1000.25", "1000.5", "1000.75"}));
-  EXPECT_EQ(mark_labels({0, 0.2, 0.4, 0.6000000000000001}), (Texts{"0", "0.2", "0.4", "0.6"}));
-  EXPECT_EQ(mark_labels({1e-5, 1e-4, 1000}), (Texts{"1e-05", "0.0001", "1000"}));
-  EXPECT_EQ(mark_labels({12345000, 12350000}), (Texts{"1.2345e+07", "1.235e+07"}));
-  // Neighbours in float64: no step is between them.
-  Plot plot{"t", "x", "y", {{"l", {0, 1}, {1, std::nextafter(1.0, 2.0)}, 0, false}}};
-  EXPECT_NE(svg_of(plot).find("<polyline"), std::string::npos);
-}
-
-TEST(Svg, APointBetweenGapsIsADot) {
-  const double none = std::nan("");
-  const Plot plot{"t", "x", "y", {{"l", {0, 1, 2, 3, 4}, {1, 2, none, 3, none}, 0, false}}};
-  const std::string svg = svg_of(plot);
-  EXPECT_EQ(numbers_at(svg, "<circle", "cx").size(), 1U);
-  // The same of a line of which means are drawn.
-  Plot many{"t", "x", "y", {{"l", {}, {}, 0, false}}};
-  for (int i = 0; i < 6000; ++i) {
-    many.series[0].x.push_back(i);
-    many.series[0].y.push_back(i / 100 == 30 || i >= 5000 ? 1 : none);
-  }
-  EXPECT_EQ(numbers_at(svg_of(many), "<polyline", "points").size(), 2U) << "a gap is no line";
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ void expect_sequences(const std::string& page) {
   EXPECT_NE(vrmse.find("data-label=\"p\" data-points=\"2\" data-last=\"0.75\""), std::string::npos) << vrmse;
   EXPECT_NE(vrmse.find("data-label=\"u\" data-points=\"2\" data-last=\"0.5\""), std::string::npos);
   EXPECT_NE(vrmse.find(">lead, steps</text>"), std::string::npos);
-  EXPECT_NE(rmse.find(">RMSE Pa</text>"), std::string::npos) << rmse;
-  EXPECT_NE(rmse.find("data-label=\"rmse\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
-  EXPECT_NE(rmse.find("data-label=\"persistence_rmse\" data-points=\"2\" data-last=\"4\""),
+  EXPECT_NE(rmse.find(">RMSE (Pa)</text>"), std::string::npos) << rmse;
+  EXPECT_NE(rmse.find("data-label=\"RMSE\" data-points=\"2\" data-last=\"1.5\""), std::string::npos);
+  EXPECT_NE(rmse.find("data-label=\"RMSE of persistence\" data-points=\"2\" data-last=\"4\""),
             std::string::npos);
   EXPECT_NE(bands.find("data-label=\"low wave numbers\" data-points=\"2\" data-last=\"0.01\""),
             std::string::npos)
@@ -91,7 +91,12 @@ void expect_images(const std::string& page, const std::string& worst) {
                     second = figure.find("data-label=\"label 10\" data-points=\"2\" data-last=\"0.875\"");
   EXPECT_NE(second, std::string::npos) << "an image without the score is no point";
   EXPECT_LT(first, second);
-  EXPECT_NE(figure.find(">HD95 mm</text>"), std::string::npos);
+  EXPECT_NE(figure.find(">HD95 (mm)</text>"), std::string::npos);
+  const std::size_t hd95 = figure.find("<title>mask: HD95</title>");
+  EXPECT_NE(figure.substr(hd95, figure.find("</svg>", hd95) - hd95).find(">label 2</text>"),
+            std::string::npos)
+      << "the one class that has scores is named";
+  EXPECT_NE(figure.find("<th>foreground Dice</th>"), std::string::npos);
   const std::size_t table = figure.find("<table>"), low = figure.find(concat("<td>", worst, "</td>"), table);
   EXPECT_NE(low, std::string::npos);
   EXPECT_EQ(low, figure.find("<td>", table)) << "the worst comes first";

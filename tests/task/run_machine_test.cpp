@@ -22,7 +22,7 @@ class RunMachine : public ::testing::Test {
     std::vector<Machine> all;
     std::mutex mutex;
     run_ranks(
-        2 * domain, {}, [](int) { return Context::make_host(Backend::kCpu, 1); },
+        2 * domain, {}, [](int number) { return Context::make_host(Backend::kCpu, 1 + number % 2); },
         [&](Communicator& world) {
           Mesh mesh(world, 1, {domain, 1}, 2);
           const Rank rank{world.context(), mesh};

@@ -175,6 +175,7 @@ const std::vector<Void>& cases() {
       {"data.regrid", "data.regrid", {"data.regrid={\"method\":\"linear\"}"}, true, true},
       {"data.cell_area", "data.cell_area", {"data.cell_area=auto"}, true, true},
       {"data.time_step", "data.time_step", {"data.time_step=6"}, true, true},
+      {"data.time_tolerance", "data.time_tolerance", {"data.time_tolerance=1"}, true, true},
       {"data.overlap", "data.overlap", {"data.overlap=first"}, true, true},
       {"data.forcing_variables", "data.forcing_variables", {"data.forcing_variables=[\"sst\"]"}, true, true},
       {"data.boundary_width", "data.boundary_width", {"data.boundary_width=2"}, true, true},

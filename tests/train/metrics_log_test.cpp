@@ -54,6 +54,32 @@ TEST_F(MetricsLogTest, ResumingDropsWhatIsPastTheCheckpointAndWhatIsTorn) {
   EXPECT_FALSE(std::filesystem::exists(private_name(path_)));
 }
 
+TEST_F(MetricsLogTest, LinesOfAnotherHistoryAreKeptInAFileOfTheirOwn) {
+  const std::string lines = "{\"step\":9}\n{\"step\":10}\n";
+  put_text(path_, lines + "{\"step\":50}");  // torn
+  MetricsLog metrics(path_, log_);
+  EXPECT_EQ(metrics.set_aside(11, false), "");
+  const std::string first = folder_.path() + "/metrics.old-1.jsonl",
+                    second = folder_.path() + "/metrics.old-2.jsonl";
+  EXPECT_EQ(metrics.set_aside(10, false), first);
+  EXPECT_EQ(metrics.set_aside(0, false), "") << "there is none";
+  put_text(path_, lines);
+  EXPECT_EQ(metrics.set_aside(1, true), second);
+  EXPECT_EQ(text_of(first), lines + "{\"step\":50}");
+  EXPECT_EQ(text_of(second), lines);
+  EXPECT_EQ(text_of(path_), lines);
+}
+
+TEST_F(MetricsLogTest, TheLastLinesThatWereKeptAreKnown) {
+  put_text(path_,
+           "{\"kind\":\"train\",\"step\":1,\"loss\":0.5}\n{\"kind\":\"train\",\"step\":2,\"loss\":0.25}\n{"
+           "\"step\":3}\n");
+  MetricsLog metrics(path_, log_);
+  metrics.resume_at(1);
+  EXPECT_EQ(metrics.last("train").at("loss"), 0.5);
+  EXPECT_TRUE(metrics.last("valid").is_null());
+}
+
 TEST_F(MetricsLogTest, AResumedLogGoesOnBehindWhatItKept) {
   put_text(path_, "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"st");
   MetricsLog metrics(path_, log_);

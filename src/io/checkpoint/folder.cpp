@@ -170,6 +170,8 @@ CheckpointFolder::Survey CheckpointFolder::survey() const {
       result.warnings.push_back(concat(error.what(), "; it is passed over"));
     }
   }
+  if (result.whole.empty() && result.warnings.empty() && is_there(path_ + "/latest"))
+    result.warnings.push_back(concat(path_, "/latest names a checkpoint, and none is there"));
   std::ranges::sort(result.whole, [](const auto& a, const auto& b) {
     return std::tie(a.serial, a.step, a.name) > std::tie(b.serial, b.step, b.name);
   });
@@ -198,7 +200,10 @@ std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
   }
   std::vector<std::string> goes = names_in(path_, "step_");
   std::erase_if(goes, [&](const std::string& name) { return stays.contains(name); });
-  if (goes.empty()) return "";
+  if (goes.empty()) {
+    if (stays.empty()) remove_folder(path_ + "/latest");
+    return "";
+  }
   int number = 1;
   while (is_there(concat(path_, ".old-", number))) ++number;
   std::string aside = concat(path_, ".old-", number);

@@ -198,6 +198,14 @@ void declare_selection(Keys<DataOptions>& keys) {
           "their times keep all of them. \"month\": the files hold one state a month, whose time stands for "
           "that month; a month is 720 hours in data.lead_hours and data.input_hours then, whatever its "
           "days.");
+  keys.add("time_tolerance", &DataOptions::time_tolerance, duration_form(0, kMostDuration))
+      .counts_where(of_forecasts())
+      .doc(
+          "How far times of the files may be from a multiple of data.time_step, before or behind it, and "
+          "still be taken for "
+          "it: \"30 s\", or hours. Scans of satellites and radars are seldom on time. Of several near one "
+          "multiple the "
+          "nearest is taken. Forecasts have the multiples for times. At most half of the step.");
   keys.choice(
           "overlap", &DataOptions::overlap,
           {{"equal", Overlap::kEqual, "All have to hold the same values; where they do not, the run ends."},
@@ -224,6 +232,13 @@ void check_selection(const DataOptions& o, const Place& at) {
                concat("names ", mask,
                       ", which is not among data.variables, data.static and data.forcing_variables"));
     }
+  }
+  if (2 * o.time_tolerance > o.time_step.every) {
+    at.error("time_tolerance",
+             o.time_step.month ? "has no effect on months, of which each time is taken; leave it out"
+             : o.time_step.every == 0
+                 ? "counts from multiples of data.time_step; give that one, too, as \"10 min\""
+                 : concat("must be at most half of data.time_step, ", duration_text(o.time_step.every)));
   }
   const Time step = o.time_step.month ? kMonth : o.time_step.every;
   if (step == 0) return;

@@ -125,6 +125,7 @@ struct DataOptions {
   RegridOptions regrid;
   std::string cell_area;  ///< "": by rows; "auto", or a variable with the areas of cells
   TimeStep time_step;
+  Time time_tolerance = 0;  ///< from times of the files to the multiples of time_step that they are taken for
   Overlap overlap = Overlap::kEqual;
   MemberChoice member;   ///< of an ensemble
   MakaniOptions makani;  ///< of files that do not say what they hold

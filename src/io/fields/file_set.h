@@ -33,6 +33,7 @@ struct VariableSummary {
   std::vector<double> levels;               ///< ascending; empty for a variable without levels
   std::vector<Time> times;                  ///< ascending; empty for a variable without time
   Calendar calendar = Calendar::kStandard;  ///< of times
+  bool flags = false;                       ///< FileVariable::holds_flags()
   std::string fault;                        ///< why its levels cannot be read; "" when they can
 };
 
@@ -42,6 +43,7 @@ struct FileSelection {
   std::vector<std::int64_t> every = {1};
   RegridOptions regrid = {};
   TimeStep time_step = {};
+  Time time_tolerance = 0;  ///< DataOptions::time_tolerance
   Overlap overlap = Overlap::kEqual;
   MemberChoice member = {};
   std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs

@@ -34,6 +34,7 @@ std::vector<VariableSummary> FileSet::catalogue() {
         summary.units = variable.text("units");
         summary.long_name = variable.text("long_name");
         summary.standard_name = variable.text("standard_name");
+        summary.flags = variable.holds_flags();
         try {
           if (axes.level >= 0) {
             append(file.at_one_height(variable) ? heights[name] : summary.levels,

@@ -96,7 +96,8 @@ void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time
   throw DataError(concat("data.time_step ", duration_text(step),
                          " takes times at multiples of it since 1970-01-01T00:00, and none of ", field.name(),
                          ": those of ", use(part.file).file().path(), " lie beside, ",
-                         format_time(time, file_calendar()), " by ", duration_text(beside), "; 0 takes all"));
+                         format_time(time, file_calendar()), " by ", duration_text(beside),
+                         "; 0 takes all, data.time_tolerance those that are near"));
 }
 
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
@@ -118,33 +119,41 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
   if (known) return known;
-  std::vector<std::pair<Time, TimeIndex::Entry>> found;
+  struct Found {
+    Time time, distance, own;  ///< for which the file's own is taken, and how far that is from it
+    TimeIndex::Entry entry;
+    auto order() const { return std::tie(time, distance, own); }
+  };
+  std::vector<Found> found;
   std::optional<std::pair<std::size_t, Time>>
       beside;  // the first part and time that data.time_step leaves out
   for (const auto& [p, file, dimension] : key.second) {
     const std::vector<Time> times = times_in(file, dimension);
     for (std::size_t i = 0; i < times.size(); ++i) {
-      if (step > 0 && times[i] % step != 0) {
+      const Time time = step > 0 ? floor_div(times[i] + step / 2, step) * step : times[i];
+      const Time distance = std::abs(times[i] - time);
+      if (distance > selection_.time_tolerance) {
         if (!beside) beside = {static_cast<std::size_t>(p), times[i]};
         continue;
       }
-      found.push_back({times[i], {p, static_cast<std::int32_t>(i)}});
+      found.push_back({time, distance, times[i], {p, static_cast<std::int32_t>(i)}});
     }
   }
   if (found.empty() && beside) refuse_beside_step(field, parts[beside->first], beside->second, step);
   const bool last_wins = selection_.overlap == Overlap::kLast;
   std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
-    if (a.first != b.first) return a.first < b.first;
-    return last_wins &&
-           std::tie(a.second.part, a.second.position) > std::tie(b.second.part, b.second.position);
+    if (a.order() != b.order()) return a.order() < b.order();
+    return last_wins && std::tie(a.entry.part, a.entry.position) > std::tie(b.entry.part, b.entry.position);
   });
   auto index = std::make_shared<TimeIndex>();
-  for (const auto& [time, entry] : found) {
-    if (index->times.empty() || index->times.back() != time) {
-      index->times.push_back(time);
-      index->entries.push_back(entry);
-    } else if (selection_.overlap == Overlap::kEqual) {
-      index->others.insert({time, entry});
+  Time nearest = 0;
+  for (const Found& one : found) {
+    if (index->times.empty() || index->times.back() != one.time) {
+      index->times.push_back(one.time);
+      index->entries.push_back(one.entry);
+      nearest = one.own;
+    } else if (selection_.overlap == Overlap::kEqual && one.own == nearest) {
+      index->others.insert({one.time, one.entry});
     }
   }
   return known = index;

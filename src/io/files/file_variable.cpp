@@ -19,6 +19,13 @@ std::string FileVariable::text(const std::string& attribute) const {
   return found == texts.end() ? "" : found->second;
 }
 
+bool FileVariable::holds_flags() const {
+  for (const char* attribute : {"flag_values", "flag_masks", "flag_meanings"})
+    if (numbers.contains(attribute) || texts.contains(attribute)) return true;
+  const std::string standard_name = text("standard_name");
+  return standard_name.ends_with("status_flag") || standard_name.ends_with("quality_flag");
+}
+
 std::string without_groups(const std::string& name) {
   return name.substr(name.rfind('/') + 1);
 }

@@ -42,6 +42,9 @@ struct FileVariable {
   void set_extents(std::span<const std::uint64_t> extents);
   /// The attribute, or "".
   std::string text(const std::string& attribute) const;
+  /// Whether its numbers stand for words, or for bits with a meaning each (CF, section 3.5), and are no
+  /// quantity.
+  bool holds_flags() const;
 };
 
 }  // namespace jigsaw::inline files

@@ -40,9 +40,9 @@ std::string text_of(hid_t attribute, hid_t type, std::size_t longest) {
 }
 
 /// The attribute, if it is there, as a text or as numbers; false when it is of another type.
-bool read_attribute(hid_t data_set, const std::string& name, std::size_t longest, FileVariable& variable) {
-  if (H5Aexists(data_set, name.c_str()) <= 0) return true;
-  const Hdf5Id attribute(H5Aopen(data_set, name.c_str(), H5P_DEFAULT), H5Aclose);
+bool read_attribute(hid_t object, const std::string& name, std::size_t longest, FileVariable& variable) {
+  if (H5Aexists(object, name.c_str()) <= 0) return true;
+  const Hdf5Id attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
   const Hdf5Id type(H5Aget_type(attribute.get()), H5Tclose), space(H5Aget_space(attribute.get()), H5Sclose);
   const hssize_t count = space.valid() ? H5Sget_simple_extent_npoints(space.get()) : 0;
   if (!type.valid() || count < 1 || count > static_cast<hssize_t>(longest)) return false;
@@ -61,6 +61,45 @@ bool read_attribute(hid_t data_set, const std::string& name, std::size_t longest
   return true;
 }
 
+/// How radar data are packed by ODIM (OPERA Data Information Model for HDF5, table 16): the groups `what`
+/// beside dataset1/data1/data and dataset1/data1 hold gain and offset, and the number that stands for points
+/// without data. That of points without an echo, `undetect`, stays a number.
+void read_odim_packing(hid_t file, External external, FileVariable& variable) {
+  if (!variable.name.ends_with("/data") || variable.numbers.contains("scale_factor")) return;
+  const Hdf5Id access(H5Pcreate(H5P_LINK_ACCESS), H5Pclose);
+  guard_links(access.get(), external);
+  std::string group = variable.name;
+  for (int up = 0; up < 2; ++up) {
+    const std::size_t end = group.rfind('/');
+    if (end == std::string::npos) return;
+    // What stands beside all data of a dataset is not of their quality fields.
+    if (up > 0 && !without_groups(group).starts_with("data")) return;
+    group.resize(end);
+    const std::string what = concat(group, "/what");
+    if (H5Lexists(file, what.c_str(), access.get()) <= 0) continue;
+    const Hdf5Id opened(H5Oopen(file, what.c_str(), access.get()), H5Oclose);
+    if (!opened.valid() || H5Iget_type(opened.get()) != H5I_GROUP) continue;
+    FileVariable said;
+    for (const auto& [name, attribute] :
+         {std::pair{"gain", "scale_factor"}, std::pair{"offset", "add_offset"},
+          std::pair{"nodata", "_FillValue"}}) {
+      const bool known = variable.numbers.contains(attribute);
+      if (known || !read_attribute(opened.get(), name, 1, said) || !said.numbers.contains(name)) continue;
+      variable.numbers[attribute] = said.numbers[name];
+      variable.floating.insert(attribute);
+    }
+  }
+}
+
+/// Whether the file says that it is one of ODIM.
+bool is_odim(hid_t file) {
+  FileVariable root;
+  const Hdf5Id group(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose);
+  constexpr std::size_t kLongest = 256;
+  return group.valid() && read_attribute(group.get(), "Conventions", kLongest, root) &&
+         root.text("Conventions").starts_with("ODIM_H5");
+}
+
 }  // namespace
 
 Hdf5File::Hdf5File(std::string path, External external)
@@ -68,6 +107,7 @@ Hdf5File::Hdf5File(std::string path, External external)
   const auto lock = lock_io();
   const hid_t file = values_.file();
   try {
+    is_odim_ = is_odim(file);
     walk_hdf5(file, this->path(), external_,
               {[this](hid_t data_set, const std::string& name) {
                  if (variables_.size() < kMostDataSets) add(data_set, name);
@@ -129,6 +169,7 @@ void Hdf5File::add_description(std::int64_t data_set, FileVariable& variable) {
   for (const std::string& attribute : attributes()) {
     if (!read_attribute(data_set, attribute, kLongestAttribute, variable)) add_unknown(variable, attribute);
   }
+  if (is_odim_) read_odim_packing(values_.file(), external_, variable);
 }
 
 void Hdf5File::add_storage(std::int64_t data_set, FileVariable& variable) {

@@ -38,6 +38,7 @@ class Hdf5File : public VariableFile {
 
   External external_;
   Hdf5Values values_;
+  bool is_odim_ = false;  ///< of radar data, packed as ODIM has it
 };
 
 }  // namespace jigsaw::inline files

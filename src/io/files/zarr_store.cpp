@@ -168,6 +168,7 @@ ZarrStore::ZarrStore(const std::string& path, External external)
     const std::string file = path + std::string(kAttributesSuffix);
     if (is_there(file)) attributes = read_json(file);
   }
+  name_axes(attributes);
   show_cells(attributes);
 }
 
@@ -292,6 +293,35 @@ void ZarrStore::add(const std::string& name, const Json& metadata, const Json& a
   arrays_.push_back(array);
   metadata_.push_back(metadata);
   places_.push_back({name});
+}
+
+/// Of images of OME-NGFF (0.4 and 0.5): their axes, which format 2 of Zarr does not name at the arrays.
+void ZarrStore::name_axes(const Json& attributes) {
+  if (!attributes.is_object()) return;
+  const Json ome = attributes.value("ome", Json());
+  const Json images = (ome.is_object() ? ome : attributes).value("multiscales", Json());
+  if (!images.is_array()) return;
+  std::map<std::string, FileVariable*> by_name;
+  for (FileVariable& variable : variables_) by_name.emplace(variable.name, &variable);
+  std::size_t looked_at = 0;
+  for (const Json& image : images) {
+    if (++looked_at > kMostArrays) return;
+    const Json axes = image.is_object() ? image.value("axes", Json()) : Json(),
+               levels = image.is_object() ? image.value("datasets", Json()) : Json();
+    const bool named = axes.is_array() && std::ranges::all_of(axes, [](const Json& axis) {
+                         return axis.is_object() && axis.value("name", Json()).is_string();
+                       });
+    if (!named || !levels.is_array()) continue;
+    for (const Json& level : levels) {
+      if (++looked_at > kMostArrays) return;
+      const Json path = level.is_object() ? level.value("path", Json()) : Json();
+      const auto found = path.is_string() ? by_name.find(path.get<std::string>()) : by_name.end();
+      if (found == by_name.end() || found->second->dimensions.size() != axes.size()) continue;
+      std::vector<std::string>& names = found->second->dimensions;
+      for (std::size_t d = 0; d < axes.size(); ++d)
+        if (names[d] == concat("dim_", d)) names[d] = axes[d]["name"].get<std::string>();
+    }
+  }
 }
 
 /// The variable of this name with these dimensions, or null.

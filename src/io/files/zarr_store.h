@@ -54,6 +54,7 @@ class ZarrStore : public VariableFile {
   ZarrArray array_of(const nlohmann::json& metadata, const std::string& name) const;
   void add(const std::string& name, const nlohmann::json& metadata, const nlohmann::json& attributes,
            const nlohmann::json& dimensions);
+  void name_axes(const nlohmann::json& attributes);
   void show_cells(const nlohmann::json& attributes);
   void add_line(const FileVariable& of, CellsAs as, const std::string& name, std::int64_t length,
                 std::int64_t columns);

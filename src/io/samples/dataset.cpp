@@ -72,7 +72,8 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
 }
 
 FileSelection file_selection(const DataOptions& options, const std::string& metadata) {
-  FileSelection selection{options.region, options.every, options.regrid, options.time_step, options.overlap};
+  FileSelection selection{options.region,    options.every,          options.regrid,
+                          options.time_step, options.time_tolerance, options.overlap};
   selection.member = options.member;
   selection.fill = options.fill;
   selection.missing = options.missing;
@@ -165,6 +166,7 @@ Json Dataset::decides_statistics() const {
                   {"time_step", form_of<TimeStep>()->write(options_.time_step)},
                   {"member", form_of<MemberChoice>()->write(options_.member)},
                   {"overlap", static_cast<int>(options_.overlap)}};
+  if (options_.time_tolerance != 0) decides["time_tolerance"] = options_.time_tolerance;
   if (!sources_.is_null()) decides["sources"] = sources_;
   if (options_.regrid.method != Regrid::kNone) decides["regrid"] = to_json(options_.regrid);
   const auto other = [&](int one) { return one != between.front(); };

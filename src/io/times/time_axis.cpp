@@ -1,6 +1,7 @@
 #include "times/time_axis.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -156,12 +157,18 @@ std::optional<TimeUnit> unit_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// Months and years, which are as long as others in one calendar alone.
-std::optional<TimeUnit> long_unit_of(const std::string& name) {
-  constexpr std::int64_t kDaysInMonth = 30, kDaysInYear = 360;
-  if (name == "months" || name == "month" || name == "mon") return TimeUnit{kDaysInMonth * kDay};
-  if (name == "years" || name == "year" || name == "yr") return TimeUnit{kDaysInYear * kDay};
+/// Months and years where all of a calendar are equally long.
+std::optional<TimeUnit> long_unit_of(const std::string& name, Calendar calendar) {
+  const bool months = name == "months" || name == "month" || name == "mon";
+  if (calendar == Calendar::k360Day) return TimeUnit{(months ? 30 : 360) * kDay};
+  if (!months && calendar == Calendar::kNoLeap) return TimeUnit{365 * kDay};
+  if (!months && calendar == Calendar::kAllLeap) return TimeUnit{366 * kDay};
   return std::nullopt;
+}
+
+bool names_long_unit(const std::string& name) {
+  constexpr std::array kNames = {"months", "month", "mon", "years", "year", "yr"};
+  return std::ranges::find(kNames, name) != kNames.end();
 }
 
 /// A calendar, and whether its dates before 1582-10-15 are Julian.
@@ -384,12 +391,12 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
   const std::size_t since = lower.find(" since ");
   const std::string counted = since == std::string::npos ? "" : lower.substr(0, lower.find(' '));
   auto unit = unit_of(counted);
-  if (const auto long_unit = unit ? std::nullopt : long_unit_of(counted)) {
-    if (counted_in.calendar != Calendar::k360Day)
+  if (!unit && names_long_unit(counted)) {
+    unit = long_unit_of(counted, counted_in.calendar);
+    if (!unit)
       throw DataError(concat(
           what, " has the units \"", units, "\" and the calendar ", counted_in.name, ", in which ", counted,
           " are not equally long; write the times in days (CDO: setreftime,1900-01-01,00:00:00,1day)"));
-    unit = long_unit;
   }
   const auto origin =
       unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, what) : std::nullopt;

@@ -417,6 +417,25 @@ TEST(Conventions, TimesOfAStep) {
   }
 }
 
+TEST(Conventions, TimesNearAStep) {
+  const testing::TemporaryFolder folder;
+  // Of two near 6 h the nearer one, of two as near as each other the first; 12 h 12 min is too far.
+  const std::vector<double> own = {0.01, 5.98, 6.01, 12.2, 17.95, 18.05};
+  FileSet files({write(folder, "a.nc", {.times = own})},
+                {.time_step = {6 * kHour}, .time_tolerance = kHour / 10});
+  files.select(kT2m, true);
+  EXPECT_EQ(files.times(kT2m).size(), 3U);
+  const std::vector<double> taken = {0.01, 6.01, 17.95};
+  const Box box{{1, 2}, {1, 1}};
+  for (std::size_t t = 0; t < taken.size(); ++t) {
+    const Time time = files.times(kT2m)[t];
+    EXPECT_EQ(format_time(time), concat("2020-02-01T", std::array{"00:00", "06:00", "18:00"}[t]));
+    EXPECT_NEAR(
+        read_box(files, kT2m, time, box)[0],
+        formula(taken[t], 0, files.grid().axes[0].coordinates[1], files.grid().axes[1].coordinates[2]), 1e-9);
+  }
+}
+
 // Variables in a group, with a dimension of their own and inherited ones; chunked, deflated, shuffled, with
 // checksums, big-endian, and an unlimited time.
 TEST(Conventions, GroupsOfNetcdf) {

@@ -186,6 +186,64 @@ TEST(Hdf5Storage, OfFalseAndTrueIsReadAsNumbers) {
     expect_values(*file, name, [](const Shape& at) { return std::fmod(value_at("u1", at), 2); });
 }
 
+void write_number(hid_t group, const char* name, double value) {
+  const hid_t space = H5Screate(H5S_SCALAR);
+  const hid_t attribute = H5Acreate2(group, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_GE(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value), 0);
+  H5Aclose(attribute);
+  H5Sclose(space);
+}
+
+/// A scan of ODIM [2, 2] of two quantities, the gain of both beside the scan, the rest beside the second one.
+void write_odim(const std::string& path, const std::string& conventions) {
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+  H5Tset_size(text, conventions.size());
+  const hid_t said = H5Acreate2(file, "Conventions", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_GE(H5Awrite(said, text, conventions.data()), 0);
+  H5Aclose(said);
+  H5Sclose(scalar);
+  H5Tclose(text);
+  std::vector<hid_t> groups;
+  for (const char* name :
+       {"dataset1", "dataset1/what", "dataset1/data1", "dataset1/data2", "dataset1/data2/what"})
+    groups.push_back(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  write_number(groups[1], "gain", 0.5);
+  write_number(groups[1], "offset", -32.5);
+  write_number(groups[4], "offset", 1);
+  write_number(groups[4], "nodata", 255);
+  write_number(groups[4], "undetect", 0);
+  const std::array<hsize_t, 2> extents{2, 2};
+  const std::array<unsigned char, 4> values{0, 1, 100, 255};
+  const hid_t space = H5Screate_simple(2, extents.data(), nullptr);
+  for (const char* name : {"dataset1/data1/data", "dataset1/data2/data"}) {
+    const hid_t set = H5Dcreate2(file, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    EXPECT_GE(H5Dwrite(set, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+    H5Dclose(set);
+  }
+  H5Sclose(space);
+  for (const hid_t group : groups) H5Gclose(group);
+  H5Fclose(file);
+}
+
+TEST(Hdf5Storage, RadarDataOfOdimAreUnpacked) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/scan.h5";
+  const auto values_in = [&](const char* name) {
+    const auto file = open_variables(path, Dimensions::kByNumber);
+    std::vector<double> values(4);
+    file->read<double>(*file->find(name), {{0, 0}, {2, 2}}, values);
+    return values;
+  };
+  write_odim(path, "ODIM_H5/V2_2");
+  EXPECT_EQ(values_in("dataset1/data1/data"), (std::vector<double>{-32.5, -32, 17.5, 95}));
+  const std::vector<double> second = values_in("dataset1/data2/data");
+  EXPECT_EQ(std::vector(second.begin(), second.begin() + 3), (std::vector<double>{1, 1.5, 51}));
+  EXPECT_TRUE(std::isnan(second[3]));
+  write_odim(path, "something else");
+  EXPECT_EQ(values_in("dataset1/data2/data"), (std::vector<double>{0, 1, 100, 255}));
+}
+
 class NetcdfStorage : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(NetcdfStorage, IsReadInEveryType) {
