@@ -63,12 +63,12 @@ TEST_F(CheckTest, KnowsTheRunThatItWouldGoOnFrom) {
               std::string::npos)
         << outcome.out;
     expect_one_error(run(ranks, arguments() + "--set seed=7"), 2,
-                     "seed differs from the run that is to be resumed");
+                     " before, 7 now) differs from the run that is to be resumed");
   }
   for (const char* option : {"--allow-change", "--resume never"})
     EXPECT_EQ(run(1, arguments() + "--set seed=7 " + option).exit_code, 0) << option;
   fs::resize_file(checkpoint + "/rank_0000.h5", 100);
-  expect_one_error(run(1, arguments()), 4, "is whole; --resume never moves them aside");
+  expect_one_error(run(1, arguments()), 4, "is whole; --resume never starts anew");
   {
     Running running(1, "--config " + file + " --resume never --set train.steps=100000");
     ASSERT_TRUE(running.until([&] {

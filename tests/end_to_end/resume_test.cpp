@@ -316,7 +316,7 @@ TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {
   for (const char* name : {"21", "14"})
     fs::remove(folder_ / "run/checkpoints/step_000000" + name + "/rank_0000.h5");
   const std::string before = read(folder_ / "run/metrics.jsonl");
-  expect_one_error(run(2, arguments("run") + longer), 4, "is whole; --resume never moves them aside");
+  expect_one_error(run(2, arguments("run") + longer), 4, "is whole; --resume never starts anew");
   EXPECT_EQ(read(folder_ / "run/metrics.jsonl"), before);
   EXPECT_EQ(run(2, arguments("run") + longer + "--resume never").exit_code, 0);
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints.old-1/step_00000021"));
