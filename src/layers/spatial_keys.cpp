@@ -1,5 +1,7 @@
 #include "layers/spatial_keys.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "config/config.h"
 
@@ -20,13 +22,16 @@ FormPtr<Edges> edges_form() {
   }));
 }
 
+std::string fault_of_count(std::size_t count, int dims) {
+  if (count == 1 || std::cmp_equal(count, dims)) return "";
+  return concat("has ", count, " entries for ", dims, " spatial dims; give it 1 or ", dims);
+}
+
 namespace {
 
 void check_count(const LayerSite& site, const std::string& key, std::size_t count) {
-  const auto dims = static_cast<std::size_t>(site.input.space.rank());
-  if (count != 1 && count != dims) {
-    site.error(key, concat("has ", count, " entries for ", dims, " spatial dims; give it 1 or ", dims));
-  }
+  if (const std::string fault = fault_of_count(count, site.input.space.rank()); !fault.empty())
+    site.error(key, fault);
 }
 
 const char* name_of_axis(const LayerSite& site, int dim) {

@@ -17,6 +17,10 @@ using Edges = std::vector<Edge>;
 /// "pole_point" and "pole_cell" across poles.
 FormPtr<Edges> edges_form();
 
+/// What is wrong with so many entries for all spatial dims or for each, behind a key's name: "has 2 entries
+/// for 3 spatial dims; …"; "" where nothing is.
+std::string fault_of_count(std::size_t count, int dims);
+
 /// A list of one entry, or of one for each spatial dim, as one for each.
 /// @throws ConfigError that names the key.
 Shape per_dim(const LayerSite& site, const std::string& key, const Extents& values);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,6 +13,7 @@
 #include "layers/pooling.h"
 #include "layers/resampling.h"
 #include "layers/residual.h"
+#include "layers/spatial_keys.h"
 
 namespace jigsaw::inline layers {
 
@@ -355,9 +355,8 @@ class Stage {
 
 /// That there is one entry for all axes, or one for each. @param key  for errors.
 void check_entries(const std::string& key, std::size_t entries, int dims) {
-  if (entries == 1 || std::cmp_equal(entries, dims)) return;
-  throw ConfigError(
-      concat("model.", key, " has ", entries, " entries for ", dims, " spatial dims; give it 1 or ", dims));
+  if (const std::string fault = fault_of_count(entries, dims); !fault.empty())
+    throw ConfigError(concat("model.", key, " ", fault));
 }
 
 /// Of one number for all axes or one for each. @param key  for errors.

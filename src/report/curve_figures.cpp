@@ -24,11 +24,6 @@ std::string label_of(const std::vector<RunRecord>& runs, const RunRecord& run, c
   return runs.size() == 1 ? name : concat(run.name, ": ", name);
 }
 
-/// The same of a run's only curve in a plot: what it shows, or whose it is.
-std::string label_of_only(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& what) {
-  return runs.size() == 1 ? what : run.name;
-}
-
 /// Plot::far. One run of several is not to hide the others.
 double far_of(const std::vector<RunRecord>& runs) {
   return runs.size() == 1 ? 1000 : 10;
@@ -341,6 +336,10 @@ Figures curve_figures(const std::vector<RunRecord>& runs) {
   add_levels(runs, figures);
   add_table(runs, figures);
   return figures;
+}
+
+std::string label_of_only(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& what) {
+  return runs.size() == 1 ? what : run.name;
 }
 
 std::string row_of(const std::vector<std::string>& pictures) {

@@ -44,6 +44,9 @@ std::string squared(const std::string& units);
 /// is not known stays as it is.
 std::string words_of(const std::string& measure);
 
+/// The name of a run's only curve in a plot: what it shows, or of several runs whose it is.
+std::string label_of_only(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& what);
+
 /// An empty plot of which several stand beside each other.
 Plot small_plot(const std::string& title, const std::string& x_label, const std::string& y_label);
 /// A score by lead; NaN where a lead has none.

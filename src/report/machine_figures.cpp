@@ -29,9 +29,8 @@ void add_throughput(const std::vector<RunRecord>& runs, Figures& figures) {
   rate.from_zero = share.from_zero = true;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs[i].step.empty()) continue;
-    const auto label = [&](const char* what) { return runs.size() == 1 ? what : runs[i].name; };
-    rate.series.push_back({label("throughput"), runs[i].step, runs[i].rate, i, false});
-    Series series{label("share of peak"), runs[i].step, runs[i].peak_share, i, false};
+    rate.series.push_back({label_of_only(runs, runs[i], "throughput"), runs[i].step, runs[i].rate, i, false});
+    Series series{label_of_only(runs, runs[i], "share of peak"), runs[i].step, runs[i].peak_share, i, false};
     for (double& value : series.y) value *= 100;
     if (std::ranges::any_of(series.y, [](double value) { return std::isfinite(value); }))
       share.series.push_back(series);

@@ -63,7 +63,7 @@ TEST_F(CheckTest, KnowsTheRunThatItWouldGoOnFrom) {
               std::string::npos)
         << outcome.out;
     expect_one_error(run(ranks, arguments() + "--set seed=7"), 2,
-                     " before, 7 now) differs from the run that is to be resumed");
+                     "seed (1 before, 7 now) differs from the run that is to be resumed");
   }
   for (const char* option : {"--allow-change", "--resume never"})
     EXPECT_EQ(run(1, arguments() + "--set seed=7 " + option).exit_code, 0) << option;

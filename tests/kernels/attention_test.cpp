@@ -487,7 +487,7 @@ TEST_P(Attention, NotANumberIsSeen) {
 TEST_P(Attention, RepeatsBitForBit) {
   for (const auto& [biased, type] : {std::pair(false, DType::kFloat32), std::pair(true, DType::kFloat32),
                                      std::pair(false, DType::kBfloat16)}) {
-    for (const Sizes& s : {Sizes{1, 150, 500, 1, 32}, Sizes{2, 50, 200, 4, 16}}) {
+    for (const Sizes& s : {Sizes{1, 300, 1000, 1, 32}, Sizes{2, 50, 400, 4, 16}}) {
       Call call = made_up(s, type);
       const Shape plane{s.heads, s.queries, s.keys};
       if (biased) call.options.bias = random_array(context_, plane, DType::kFloat32, 5);
