@@ -8,6 +8,7 @@ namespace jigsaw::e2e {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 TEST_F(InitTest, MakesWindowsOfTimesThatAreNotEvenlySpaced) {
   const auto write = [&](const std::string& name, const std::vector<double>& hours) {
