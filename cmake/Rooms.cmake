@@ -48,10 +48,10 @@ function(jigsaw_precompile target)
   endif()
 endfunction()
 
-# -O3 takes a sixth longer than -O2.
+# -O3 takes half as long again as -O1 to compile.
 function(jigsaw_cold target)
   if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
 
