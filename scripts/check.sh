@@ -31,7 +31,7 @@ done
 # Every source by itself, as it stands.
 folder=$PWD/build/check
 database=$folder/compile_commands.json
-cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_UNITY=OFF -DJIGSAW_PRECOMPILE=OFF > /dev/null
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_UNITY=OFF -DJIGSAW_PRECOMPILE=OFF -DJIGSAW_WERROR=ON > /dev/null
 cmake --build "$folder" --target jigsaw_commit > /dev/null
 
 failed=()

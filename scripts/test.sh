@@ -52,7 +52,7 @@ part() {
 folder=build/test
 configure() {
   [[ $keep == true ]] || rm -rf $folder
-  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_WERROR=ON "$@"
 }
 
 run_tests() {  # CTEST-OPTION…

@@ -12,6 +12,7 @@ std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invo
 std::function<ExitCode()> declare_verify(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_gpu_check(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_stats(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_batch(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_rechunk(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_sample_data(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_config(const CommandOptions& command, const Invocation& invocation);
@@ -45,6 +46,8 @@ const std::vector<Command>& command_table() {
       {"gpu-check", "Try the GPUs of the started ranks and what connects them, and print how fast they are",
        declare_gpu_check, RunsOn::kEveryRank},
       {"stats", "Write the statistics of the training period", declare_stats, RunsOn::kEveryRank},
+      {"batch", "Write a batch as the model is given it, for other programs and for a look", declare_batch,
+       RunsOn::kEveryRank},
       {"rechunk", "Write the NetCDF files of a configuration in chunks that suit its mesh (docs/reading.md)",
        declare_rechunk, RunsOn::kEveryRank},
       {"sample-data", "Write a small ERA5-shaped data set", declare_sample_data, RunsOn::kFirstRank},

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "config/config.h"
+#include "config/override.h"
 #include "init/first_configuration.h"
 #include "kernels/cuda_context.h"
 #include "task/configuration.h"
@@ -73,6 +74,9 @@ ExitCode run_init(const InitArguments& options) {
   std::error_code unreadable;
   if (fs::exists(fs::symlink_status(output, unreadable)))
     throw ConfigError(concat("--output ", options.output, " is there already, and is not written over"));
+  require_utf8(options.output, "--output");
+  for (const std::string& pattern : options.files) require_utf8(pattern, "--data");
+  for (const std::string& pattern : options.targets) require_utf8(pattern, "--targets");
   FirstOptions first{options.files,
                      options.targets,
                      task_of(options.task),

@@ -1,7 +1,7 @@
 """The layers of docs/layers.md in PyTorch, on fields [B, space..., C].
 
 Parameters have the names and shapes of checkpoints, so that load_state_dict() takes a safetensors file of
-`jigsaw-train export` as it is. Initial values are PyTorch's; they matter only to who trains from here.
+`jigsaw-train export` as it is. Initial values are those of docs/layers.md.
 """
 
 import math
@@ -26,6 +26,12 @@ ACTIVATION = {
 
 def uniform(fan_in, *shape):
     return nn.Parameter(torch.empty(shape).uniform_(-1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in)))
+
+
+def zeroed(module):
+    for parameter in module.parameters():
+        nn.init.zeros_(parameter)
+    return module
 
 
 def channels_first(x):
@@ -142,8 +148,7 @@ class PatchRecover(nn.Module):
         points = math.prod(patch)
         self.weight, self.bias = uniform(width, channels, points, width), uniform(width, channels, points)
         if zero_start:
-            nn.init.zeros_(self.weight)
-            nn.init.zeros_(self.bias)
+            zeroed(self)
 
     def forward(self, x, grid):
         patches, dims = x.shape[1:-1], len(self.patch)
@@ -213,6 +218,7 @@ class Attention(nn.Module):
         self.in_proj_weight = nn.Parameter(torch.empty(3, width, width).uniform_(-bound, bound))
         self.in_proj_bias = nn.Parameter(torch.zeros(3, width))
         self.out_proj = nn.Linear(width, width)
+        nn.init.zeros_(self.out_proj.bias)
 
     def projections(self, x):
         """Queries, keys and values, each [B, space..., heads, d]."""

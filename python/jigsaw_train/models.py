@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from jigsaw_train.checkpoint import open_checkpoint
+from jigsaw_train.checkpoint import POINTERS, open_checkpoint
 from jigsaw_train.layers import (
     Activation,
     Attention,
@@ -31,8 +31,9 @@ from jigsaw_train.layers import (
     channels_last,
     extended,
     sincos_positions,
+    zeroed,
 )
-from jigsaw_train.spherical import Resample, SphericalConvolution, exact_degrees
+from jigsaw_train.spherical import Resample, SphericalConvolution, Transform, exact_degrees
 
 EPSILON = 1e-5  # of every norm
 MAX_POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -52,15 +53,14 @@ class PatchModel(nn.Module):
         super().__init__()
         patch, width = options["patch"], options["embed_dim"]
         self.patches = tuple(-(-extent // size) for extent, size in zip(grid, patch))
-        circular = options.get("circular", False)
-        self.encoder = PatchEmbed(inputs, width, patch, options.get("patch_kernel", ()), circular)
+        self.encoder = PatchEmbed(inputs, width, patch, options["patch_kernel"], options["circular"])
         if learned:
             self.position = nn.Parameter(torch.empty(*self.patches, width).normal_(std=0.02))
-        if options.get("time_embedding", False):
+        if options["time_embedding"]:
             self.time = Time(time_channels, width)
         if options["final_norm"]:
             self.norm = nn.LayerNorm(width, EPSILON)
-        self.decoder = PatchRecover(width, outputs, patch, options.get("zero_decoder", False))
+        self.decoder = PatchRecover(width, outputs, patch, options["zero_decoder"])
 
     def encode(self, x):
         y = self.encoder(x)
@@ -75,7 +75,7 @@ class PatchModel(nn.Module):
 class MixerBlock(nn.Module):
     def __init__(self, patches, width, options):
         super().__init__()
-        more = options.get("activation", "gelu"), options.get("dropout", 0.0)
+        more = options["activation"], options["dropout"]
         tokens = ratio(options["token_hidden_ratio"], math.prod(patches))
         channels = ratio(options["channel_hidden_ratio"], width)
         self.token_norm, self.token_mixing = nn.LayerNorm(width, EPSILON), TokenMixing(patches, tokens, *more)
@@ -94,7 +94,10 @@ class OutputMap(nn.Module):
         super().__init__()
         self.output = nn.Linear(outputs, outputs, bias=False)
         self.input = nn.Linear(inputs, outputs, bias=False)
-        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.bias = nn.Parameter(torch.empty(outputs))
+        bound = 1 / math.sqrt(outputs + inputs)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
 
     def forward(self, y, x):
         return self.output(y) + self.input(x) + self.bias
@@ -133,12 +136,12 @@ class TransformerBlock(nn.Module):
     def __init__(self, options, attention, drop_path, name="attention"):
         super().__init__()
         self.name = name
-        width, scale = options["embed_dim"], options.get("layer_scale", 0)
+        width, scale = options["embed_dim"], options["layer_scale"]
         hidden = ratio(options["mlp_ratio"], width)
         self.norm1 = nn.LayerNorm(width, EPSILON)
         self.add_module(name, attention)
         self.norm2 = nn.LayerNorm(width, EPSILON)
-        self.mlp = ChannelMixing(width, hidden, options.get("activation", "gelu"), options.get("dropout", 0.0))
+        self.mlp = ChannelMixing(width, hidden, options["activation"], options["dropout"])
         self.layer_scale1 = LayerScale(width, scale) if scale else nn.Identity()
         self.layer_scale2 = LayerScale(width, scale) if scale else nn.Identity()
         self.drop_path = DropPath(drop_path)
@@ -155,7 +158,7 @@ class Transformer(PatchModel):
         """attention: of the block's number."""
         last = max(options["depth"] - 1, 1)
         self.blocks = nn.ModuleList(
-            TransformerBlock(options, attention(i), options.get("drop_path", 0.0) * i / last)
+            TransformerBlock(options, attention(i), options["drop_path"] * i / last)
             for i in range(options["depth"])
         )
 
@@ -171,8 +174,8 @@ class VisionTransformer(Transformer):
         self.positions = options["positions"]
         super().__init__(options, inputs, outputs, time_channels, self.positions == "learned", grid)
         base = 10000.0 if self.positions == "rotary" else None
-        dropout = options.get("attention_dropout", 0.0)
-        self.add_blocks(options, lambda i: Attention(options["embed_dim"], options["heads"], dropout, base))
+        size = options["embed_dim"], options["heads"], options["attention_dropout"]
+        self.add_blocks(options, lambda i: Attention(*size, base))
 
     def encode(self, x):
         y = super().encode(x)
@@ -191,8 +194,8 @@ class Swin(Transformer):
                 options["heads"],
                 options["window"],
                 i % 2 == 1,
-                options.get("circular", False),
-                options.get("attention_dropout", 0.0),
+                options["circular"],
+                options["attention_dropout"],
             ),
         )
 
@@ -202,36 +205,37 @@ class Sfno(nn.Module):
 
     def __init__(self, options, inputs, outputs, grid, time_channels=()):
         super().__init__()
-        width, scale, rows = options["embed_dim"], options.get("scale", 1), options.get("latitudes", "pole_point")
-        activation, depth = options.get("activation", "gelu"), options["depth"]
+        width, scale, rows = options["embed_dim"], options["scale"], options["latitudes"]
+        activation, depth = options["activation"], options["depth"]
         inner_rows = rows if scale == 1 else "gauss"
         inner = tuple(grid) if scale == 1 else tuple(-(-extent // scale) for extent in grid)
-        asked, exact = options.get("degrees", 0), exact_degrees(inner_rows, inner)
-        between = asked or min(exact, exact_degrees(rows, grid))
+        asked, exact = options["degrees"], exact_degrees(inner_rows, inner)
+        of_blocks = Transform(inner_rows, inner, asked or exact)
         self.encoder = ChannelMixing(inputs, width, activation, features=width)
-        self.down = Resample(rows, grid, inner_rows, inner, between) if scale > 1 else nn.Identity()
-        if options.get("positions", False):
+        self.down = self.up = nn.Identity()
+        if scale > 1:
+            between = asked or min(exact, exact_degrees(rows, grid))
+            outer = Transform(rows, grid, between)
+            within = of_blocks if between == of_blocks.degrees else Transform(inner_rows, inner, between)
+            self.down, self.up = Resample(outer, within), Resample(within, outer)
+        if options["positions"]:
             self.position = nn.Parameter(torch.empty(*inner, width).normal_(std=0.02))
-        if options.get("time_embedding", False):
+        if options["time_embedding"]:
             self.time = Time(time_channels, width)
         self.blocks = nn.ModuleList(
             TransformerBlock(
-                {"mlp_ratio": 2.0, **options},
-                SphericalConvolution(inner_rows, inner, asked or exact, width, width),
-                options.get("drop_path", 0.0) * i / max(depth - 1, 1),
+                options,
+                SphericalConvolution(of_blocks, width, width),
+                options["drop_path"] * i / max(depth - 1, 1),
                 "filter",
             )
             for i in range(depth)
         )
-        self.norm = nn.LayerNorm(width, EPSILON) if options.get("final_norm", True) else nn.Identity()
-        self.up = Resample(inner_rows, inner, rows, grid, between) if scale > 1 else nn.Identity()
-        self.input_skip = options.get("input_skip", True)
-        self.decoder = ChannelMixing(
-            width + inputs * self.input_skip, width, activation, features=outputs
-        )
-        if options.get("zero_decoder", False):
-            nn.init.zeros_(self.decoder.fc2.weight)
-            nn.init.zeros_(self.decoder.fc2.bias)
+        self.norm = nn.LayerNorm(width, EPSILON) if options["final_norm"] else nn.Identity()
+        self.input_skip = options["input_skip"]
+        self.decoder = ChannelMixing(width + inputs * self.input_skip, width, activation, features=outputs)
+        if options["zero_decoder"]:
+            zeroed(self.decoder.fc2)
 
     def forward(self, x):
         y = self.down(self.encoder(x))
@@ -266,7 +270,7 @@ class Stage(nn.Module):
         group_count = width if groups == "channels" else groups
         self.add_module("conv" + name, convolution)
         self.add_module("norm" + name, nn.GroupNorm(group_count, width, EPSILON) if groups else nn.Identity())
-        self.add_module("activation" + name, Activation(activation or options.get("activation", "gelu"), width))
+        self.add_module("activation" + name, Activation(activation or options["activation"], width))
 
     def run(self, name, x):
         return self.activate(name, getattr(self, "norm" + name)(getattr(self, "conv" + name)(x)))
@@ -342,15 +346,17 @@ class UNet(nn.Module):
         super().__init__()
         dims = len(grid)
         self.down_by, self.up_by = options["down"], options["up"]
-        widths = options.get("widths") or [options["base_width"] * 2**i for i in range(options["levels"])]
-        if options.get("most_width", 0):
+        widths = options["widths"] or [options["base_width"] * 2**i for i in range(options["levels"])]
+        if not widths:
+            raise ValueError('a model of type "unet" has no levels: give widths, or base_width and levels')
+        if options["most_width"]:
             widths = [min(width, options["most_width"]) for width in widths]
         mode = per_axis(options["padding_mode"], dims)
-        kernels = options.get("kernels") or [options["kernel"]] * len(widths)
+        kernels = options["kernels"] or [options["kernel"]] * len(widths)
         kernels = [per_axis(kernel, dims) for kernel in kernels]
-        self.strides = [per_axis(s, dims) for s in options.get("strides") or [1] + [2] * (len(widths) - 1)]
-        counts = per_axis(options.get("convolutions", 2), len(widths))
-        back = per_axis(options.get("decoder_convolutions") or counts, len(widths))
+        self.strides = [per_axis(s, dims) for s in options["strides"] or [1] + [2] * (len(widths) - 1)]
+        counts = per_axis(options["convolutions"], len(widths))
+        back = per_axis(options["decoder_convolutions"] or counts, len(widths))
         self.edges, spaces = [(mode, mode)], [tuple(grid)]
         for stride in self.strides[1:]:
             self.edges.append(self.edges_below(*self.edges[-1], spaces[-1], stride))
@@ -363,7 +369,7 @@ class UNet(nn.Module):
             if self.down_by == "first_conv" and level > 0:
                 first = {"stride": tuple(stride), "from_edges": self.edges[level - 1]}
             kind, count = Stage, counts[level]
-            if options.get("blocks"):
+            if options["blocks"]:
                 kind, count = ResidualStage, per_axis(options["blocks"], len(widths))[level]
                 first["stem"] = level == 0
             stage = kind(
@@ -374,20 +380,22 @@ class UNet(nn.Module):
                 low, high = self.edges[level - 1]
                 stage.down = Convolution(before, width, kernel, tuple(stride), [n // 2 for n in kernel], low, high)
             self.encoder.append(stage)
+
+        def head(width):
+            convolution = Convolution(width, outputs, (1,) * dims)
+            return zeroed(convolution) if options["zero_head"] else convolution
+
         for level in range(len(widths) - 1):
             width, below = widths[level], widths[level + 1]
             doubled = width if self.up_by == "conv_transpose" else below
             stage = Stage(width + doubled, width, options, kernels[level], back[level], self.edges[level])
             if self.up_by == "conv_transpose":
                 stage.up = Spreading(below, width, self.strides[level + 1])
-            if options.get("deep_supervision", False) and 0 < level < len(widths) - 2:
-                stage.head = Convolution(width, outputs, (1,) * dims)  # of training
+            if options["deep_supervision"] and 0 < level < len(widths) - 2:
+                stage.head = head(width)  # of training
             decoder[str(level)] = stage
         self.decoder = nn.ModuleDict(decoder)
-        self.head = Convolution(widths[0], outputs, (1,) * dims)
-        if options.get("zero_head", False):
-            nn.init.zeros_(self.head.weight)
-            nn.init.zeros_(self.head.bias)
+        self.head = head(widths[0])
 
     def edges_below(self, low, high, space, stride):
         """Where poles lie from the rows of a level, whose finer one has these edges and points."""
@@ -465,56 +473,92 @@ def crossing_of(configuration, statistics, inputs):
 
 
 KINDS = {"weathermixer": WeatherMixer, "vit": VisionTransformer, "swin": Swin, "sfno": Sfno, "unet": UNet}
+# The program's defaults, as docs/configuration.md has them; None: required.
+SIZE = {"embed_dim": None, "depth": None}
+PATCHES = {**SIZE, "patch": None, "patch_kernel": [], "circular": False}
+POINTS = {"dropout": 0.0, "activation": "gelu", "time_embedding": False, "zero_decoder": False}
+BLOCKS = {**POINTS, "mlp_ratio": 4.0, "layer_scale": 0.0, "drop_path": 0.0, "final_norm": True}
+ATTENTION = {**PATCHES, **BLOCKS, "heads": None, "attention_dropout": 0.0}
+DEFAULTS = {
+    "weathermixer": {
+        **PATCHES, **POINTS, "token_hidden_ratio": 0.5, "channel_hidden_ratio": 1.0, "positions": False,
+        "final_norm": False, "output_map": True,
+    },
+    "vit": {**ATTENTION, "positions": "learned"},
+    "swin": {**ATTENTION, "window": None},
+    "sfno": {
+        **SIZE, **BLOCKS, "mlp_ratio": 2.0, "latitudes": "pole_point", "scale": 1, "degrees": 0, "positions": False,
+        "input_skip": True,
+    },
+    "unet": {
+        "base_width": 0, "levels": 0, "most_width": 0, "widths": [], "kernel": 3, "kernels": [], "strides": [],
+        "blocks": [], "convolutions": 2, "decoder_convolutions": [], "norm_groups": 8, "down": "max_pool",
+        "up": "nearest", "padding_mode": "zeros", "zero_head": False, "deep_supervision": False, "activation": "gelu",
+    },
+}  # fmt: skip
 
 
 def kind_of(options):
-    if options["type"] not in KINDS:
+    if options.get("type") not in KINDS:
         known = ", ".join(KINDS)
-        raise ValueError(f"model.type {options['type']!r} has no PyTorch module; those that have are {known}")
+        raise ValueError(f"model.type {options.get('type')!r} has no PyTorch module; those that have are {known}")
     return KINDS[options["type"]]
 
 
 def build(options, inputs, outputs, grid, time_channels=(), crossing=None):
-    """A module of a configuration's "model", untrained.
+    """A module of a configuration's "model", untrained. What options lack is the program's default.
 
     inputs, outputs: channels; grid: points along each spatial axis; time_channels: numbers of the input
     channels that tell the time ("time_embedding"); crossing: see crossing_of().
     """
     kind = kind_of(options)
+    options = {**DEFAULTS[options["type"]], **options}
+    missing = [key for key, value in options.items() if value is None]
+    if missing:
+        raise ValueError(f"a model of type {options['type']!r} needs {', '.join(missing)}")
     return kind(options, inputs, outputs, grid, crossing if kind is UNet else time_channels)
 
 
-def load(weights, run=None, average=False):
+def load(weights, run=None, average=None):
     """The model of a checkpoint with its parameters, in their type, in evaluation mode.
 
-    weights: a run directory, a checkpoint's folder, or a safetensors file of `jigsaw-train export`.
-    run: of a safetensors file the run directory or checkpoint that it came from, for configuration and grid.
-    average: the moving average of the parameters in their place.
+    weights: a run directory, a checkpoint as open_checkpoint() takes it, or a safetensors file of
+    `jigsaw-train export`.
+    run: of a safetensors file or an imported checkpoint the run directory or checkpoint that it came from, for
+    configuration, statistics and grid.
+    average: True for the moving average of the parameters, False for themselves, None for the average where there is
+    one, as `jigsaw-train predict` has it; a safetensors file holds one of them.
     """
-    exported = pathlib.Path(weights).is_file()
+    path = pathlib.Path(weights)
+    exported = path.is_file() and path.name not in POINTERS
     if exported and run is None:
         raise ValueError(f"{weights} holds parameters alone; give the run directory that it came from, too")
-    checkpoint = open_checkpoint(run if exported else weights, average and not exported)
+    if exported and average is not None:
+        raise ValueError(
+            f"{weights} holds one set of weights, which average does not change: `jigsaw-train export --average` "
+            "writes the moving average, without it the weights themselves"
+        )
+    checkpoint = None if exported else open_checkpoint(weights, average)
+    origin = checkpoint if run is None else open_checkpoint(run)
     if exported:
         from safetensors.torch import load_file
 
         state = load_file(weights)
     else:
         state = {name: torch.from_numpy(values) for name, values in checkpoint.items()}
-    options, channels = checkpoint.configuration["model"], checkpoint.channels
+    options, channels = origin.configuration["model"], origin.channels
     last = {UNet: "head.weight", Sfno: "decoder.fc2.weight"}.get(kind_of(options), "decoder.weight")
     outputs = state[last].shape[0]
-    targets = 1 if checkpoint.configuration["data"].get("classes", 0) else outputs
+    targets = 1 if origin.configuration["data"].get("classes", 0) else outputs
     inputs = channels[: len(channels) - targets]
     times = [i for i, name in enumerate(inputs) if name in TIMES]
-    crossing = crossing_of(checkpoint.configuration, checkpoint.statistics, inputs)
+    crossing = crossing_of(origin.configuration, origin.statistics, inputs)
     # Behind them stand the channels of noise of a model that makes ensembles, which no pole changes.
-    ensemble = checkpoint.configuration.get("ensemble", {})
+    ensemble = origin.configuration.get("ensemble", {})
     noise = ensemble.get("local_noise", 0) + ensemble.get("global_noise", 0)
     if crossing:
         crossing = [*crossing[0], *[1.0] * noise], [*crossing[1], *[0.0] * noise]
-    model = build(options, len(inputs) + noise, outputs, checkpoint.grid, times, crossing)
+    model = build(options, len(inputs) + noise, outputs, origin.grid, times, crossing)
     dtype = next(iter(state.values())).dtype
     model.to(dtype).load_state_dict(state)
     return model.eval()
-

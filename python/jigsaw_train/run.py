@@ -1,6 +1,7 @@
 """A run directory: configuration, metrics, summary and checkpoints; forecasts of `jigsaw-train predict`."""
 
 import json
+import math
 import pathlib
 
 from jigsaw_train.checkpoint import open_checkpoint
@@ -24,13 +25,21 @@ class Run:
 
     @property
     def summary(self):
-        """summary.json: final metrics, memory and traffic of each rank; None while the run goes on."""
+        """summary.json: final metrics, memory and traffic of each rank; None as long as metrics.jsonl has
+        gone on behind it, or it is not there."""
         path = self.folder / "summary.json"
-        return json.loads(path.read_text()) if path.exists() else None
+        if not path.exists():
+            return None
+        summary = json.loads(path.read_text())
+        last = max((line["step"] for line in self.lines("train")), default=0)
+        return summary if last <= summary["steps"] else None  # else it is of an earlier start
 
     def lines(self, kind=None):
         """The objects of metrics.jsonl in their order, of one kind ("train", "valid") or of all."""
-        with open(self.folder / "metrics.jsonl") as file:
+        path = self.folder / "metrics.jsonl"
+        if not path.exists():
+            return
+        with open(path) as file:
             for line in file:
                 if not line.endswith("\n"):
                     return  # it is being written
@@ -43,33 +52,48 @@ class Run:
         import pandas
 
         table = pandas.DataFrame(
-            {key: value for key, value in line.items() if key != "kind"} for line in self.lines("train")
+            {key: _number(value) for key, value in line.items() if key != "kind"} for line in self.lines("train")
         )
         if "time" in table:
             table["time"] = pandas.to_datetime(table["time"])
         return table.set_index("step") if "step" in table else table
 
     def validation(self):
-        """A pandas.DataFrame of scores in physical units, by step, variable and lead in hours.
+        """A pandas.DataFrame of scores in physical units, by step, variable and lead: in hours, of sequences
+        (data.dims) in steps.
 
-        Of runs without rollouts the lead is data.lead_hours, of images it is 0.
+        Of runs without rollouts the lead is data.lead_hours or data.lead_steps, of images it is 0. NaN where a
+        score is no finite number.
         """
         import pandas
 
         data = self.configuration["data"]
-        first = _hours(data["lead_hours"]) if data["task"] == "forecast" else 0
+        first = 0
+        if data["task"] == "forecast":
+            first = data["lead_steps"] if data.get("dims") else _hours(data["lead_hours"])
         rows = []
         for line in self.lines("valid"):
             leads = {first: line["metrics"], **line.get("leads", {})}
             for lead, metrics in leads.items():
                 for variable, scores in metrics.items():
+                    scores = {name: _number(score) for name, score in scores.items()}
                     rows.append({"step": line["step"], "variable": variable, "lead": float(lead), **scores})
         return pandas.DataFrame(rows).set_index(["step", "variable", "lead"]) if rows else pandas.DataFrame()
 
-    def checkpoint(self, step=None, average=False):
-        """The newest checkpoint, or that of a step."""
-        folder = self.folder if step is None else self.folder / "checkpoints" / f"step_{step:08d}"
-        return open_checkpoint(folder, average)
+    def checkpoint(self, step=None, average=None, best=False):
+        """The newest checkpoint, that of a step, or the best one by checkpoint.best. average: see Checkpoint."""
+        if best and step is not None:
+            raise ValueError("a checkpoint is asked for by its step or as the best one, not by both")
+        if best or step is not None:
+            return open_checkpoint(self.folder / "checkpoints" / ("best" if best else f"step_{step:08d}"), average)
+        return open_checkpoint(self.folder, average)
+
+
+def _number(value):
+    """What is no finite number is null in metrics.jsonl, also in lists."""
+    if isinstance(value, list):
+        return [_number(entry) for entry in value]
+    return math.nan if value is None else value
 
 
 def _hours(duration):
@@ -87,7 +111,7 @@ def open_run(folder):
 
 def open_forecast(path):
     """What `jigsaw-train predict` wrote, as an xarray.Dataset on (time, lead_time, …), of --time-series on (time, …);
-    leads are timedeltas."""
+    leads are timedeltas, of monthly means whole numbers: months."""
     import xarray
 
     return xarray.open_dataset(path, decode_timedelta=True)

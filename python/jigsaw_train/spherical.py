@@ -47,17 +47,12 @@ def legendre(nodes, degrees):
 
 @functools.lru_cache(maxsize=None)
 def tables(rows, count, degrees):
-    """Of analysis and synthesis, [m, l, row], float64."""
+    """Of analysis and synthesis, [m, l, row], numpy float64."""
     if degrees > MOST_DEGREES:
         raise ValueError(f"{degrees} degrees; above {MOST_DEGREES} functions of high orders leave the range of float64")
     nodes, weights = global_rows(rows, count)
     values = legendre(nodes, degrees)
-    return torch.from_numpy(values * weights / 2), torch.from_numpy(values)
-
-
-@functools.lru_cache(maxsize=None)
-def tables_on(rows, count, degrees, device, dtype):
-    return tuple(table.to(device, dtype) for table in tables(rows, count, degrees))
+    return values * weights / 2, values
 
 
 def exact_degrees(rows, size):
@@ -66,34 +61,47 @@ def exact_degrees(rows, size):
 
 
 class Transform(nn.Module):
-    """Between fields [B, H, W, C] and complex coefficients [B, m, l, C]."""
+    """Between fields [B, H, W, C] and complex coefficients [B, m, l, C], float64 if the module is, else float32.
+
+    Its tables [m, l, row] follow from the grid, so no state_dict holds them. Layers on one grid share one.
+    """
 
     def __init__(self, rows, size, degrees):
         super().__init__()
         self.rows, self.size, self.degrees = rows, tuple(size), degrees
-        tables(rows, size[0], degrees)
+        self.make_tables(torch.empty(0))
 
-    def tables(self, x):
-        """They follow from the grid: no buffers, which a conversion to another type would round."""
-        return tables_on(self.rows, self.size[0], self.degrees, x.device, x.dtype)
+    def make_tables(self, like):
+        """On the device of a tensor, and of its type."""
+        for name, table in zip(("weighted", "values"), tables(self.rows, self.size[0], self.degrees)):
+            table = torch.tensor(table, dtype=wide(like).dtype, device=like.device)
+            self.register_buffer(name, table, persistent=False)
+
+    def _apply(self, *arguments, **more):
+        """Where the module is converted or moved they are made anew: a conversion rounds what it is given."""
+        before = self.values
+        super()._apply(*arguments, **more)
+        if self.values is not before:
+            self.make_tables(self.values[:0])
+        return self
 
     def analysis(self, x):
         orders = torch.view_as_real(torch.fft.rfft(x, dim=2, norm="forward")[:, :, : self.degrees])
-        return torch.view_as_complex(torch.einsum("bhmcr,mlh->bmlcr", orders, self.tables(orders)[0]).contiguous())
+        return torch.view_as_complex(torch.einsum("bhmcr,mlh->bmlcr", orders, self.weighted).contiguous())
 
     def synthesis(self, a):
         parts = torch.view_as_real(a)
-        orders = torch.einsum("bmlcr,mlh->bhmcr", parts, self.tables(parts)[1]).contiguous()
+        orders = torch.einsum("bmlcr,mlh->bhmcr", parts, self.values).contiguous()
         return torch.fft.irfft(torch.view_as_complex(orders), n=self.size[1], dim=2, norm="forward")
 
 
 class SphericalConvolution(nn.Module):
     """A complex matrix for each degree."""
 
-    def __init__(self, rows, size, degrees, channels, features):
+    def __init__(self, transform, channels, features):
         super().__init__()
-        self.transform = Transform(rows, size, degrees)
-        weight = torch.empty(degrees, channels, 2, features).normal_(std=1 / math.sqrt(2 * channels))
+        self.transform = transform
+        weight = torch.empty(transform.degrees, channels, 2, features).normal_(std=1 / math.sqrt(2 * channels))
         self.weight, self.bias = nn.Parameter(weight), nn.Parameter(torch.zeros(features))
 
     def forward(self, x):
@@ -103,11 +111,11 @@ class SphericalConvolution(nn.Module):
 
 
 class Resample(nn.Module):
-    """To another grid."""
+    """To another grid; source and target are Transforms of as many degrees."""
 
-    def __init__(self, rows, size, to_rows, to_size, degrees):
+    def __init__(self, source, target):
         super().__init__()
-        self.source, self.target = Transform(rows, size, degrees), Transform(to_rows, to_size, degrees)
+        self.source, self.target = source, target
 
     def forward(self, x):
         return self.target.synthesis(self.source.analysis(wide(x))).to(x.dtype)

@@ -12,6 +12,11 @@ BUILT = ROOT / "build/release/apps/jigsaw-train/jigsaw-train"
 
 
 @pytest.fixture(scope="session")
+def root():
+    return ROOT
+
+
+@pytest.fixture(scope="session")
 def goldens():
     return ROOT / "tests/goldens"
 

@@ -1,6 +1,8 @@
 """What a run of jigsaw-train leaves, opened; and its models, trained in fp64, against its own losses and forecasts."""
 
 import json
+import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 import torch
 
 import jigsaw_train
-from jigsaw_train import models
+from jigsaw_train import models, open_checkpoint
 
 PATCHES = {"patch": [3, 4], "embed_dim": 12, "depth": 2}
 MODELS = {
@@ -72,7 +74,7 @@ def images(tmp_path_factory):
     return folder, fields
 
 
-def trained(jigsaw_train, folder, name, model=None):
+def trained(jigsaw_train, folder, name, model=None, **optimizer):
     configuration = {
         "data": {
             "task": "map", "files": ["images.h5"], "variables": ["u", "p"], "targets": ["q"],
@@ -80,7 +82,7 @@ def trained(jigsaw_train, folder, name, model=None):
             "train": {"sample": [0, 3]}, "valid": {"sample": [4, 5]},
         },
         "model": model or MODELS[name],
-        "optimizer": {"learning_rate": 1e-2, "clip_norm": 1.0},
+        "optimizer": {"learning_rate": 1e-2, "clip_norm": 1.0, **optimizer},
         "train": {"steps": 3, "batch_size": 2, "precision": "fp64"},
         "validation": {"every": 3},
         "output": name,
@@ -113,6 +115,27 @@ def test_models_give_the_same_numbers(jigsaw_train, images, name):
         # A sum with signs sees what squares do not.
         bias = (y - target).mean().item() * statistics["q"]["deviation"]
         assert abs(bias - line["metrics"]["q"]["bias"]) < 1e-12 * statistics["q"]["deviation"]
+
+
+def test_batches_are_written_as_models_take_them(jigsaw_train, images):
+    folder, fields = images
+    run = opened(trained(jigsaw_train, folder, next(iter(MODELS))))
+    of_run = ("--config", run.folder / "config.json", "--set", f"data.normalization={run.folder}")
+    # Of other training data statistics of their own would be others.
+    other = ("--set", 'data.train={"sample": [0, 1]}')
+    jigsaw_train("batch", *of_run, *other, "--valid-batch", "1", "--output", "valid.nc", cwd=folder)
+    statistics = run.checkpoint().statistics
+    normalised = {
+        name: (values[4:] - statistics[name]["mean"]) / statistics[name]["deviation"] for name, values in fields.items()
+    }
+    with h5py.File(folder / "valid.nc") as file:
+        assert json.loads(file["input"].attrs["channels"]) == ["u", "p"]
+        assert np.abs(file["input"][:] - np.stack([normalised["u"], normalised["p"]], -1)).max() < 1e-12
+        assert np.abs(file["target"][0, ..., 0] - normalised["q"]).max() < 1e-12
+        (line,) = run.lines("valid")
+        with torch.no_grad():
+            error = models.load(run.folder)(torch.from_numpy(file["input"][:])).numpy() - file["target"][0]
+    assert abs((error**2).mean() / line["loss"] - 1) < 1e-12
 
 
 def opened(folder):
@@ -177,9 +200,34 @@ def test_checkpoints_are_arrays(forecasts):
     assert all(np.isfinite(values).all() for values in checkpoint.values())
     moments = checkpoint.optimizer("adamw.moment1")
     assert {n: v.shape for n, v in moments.items()} == {n: v.shape for n, v in checkpoint.items()}
-    averages = run.checkpoint(average=True)
-    assert not np.array_equal(averages["encoder.weight"], checkpoint["encoder.weight"])
     assert checkpoint.channels[:2] == ["t2m", "u10"]
+    averages = {average: run.checkpoint(average=average)["encoder.weight"] for average in (None, True, False)}
+    assert np.array_equal(averages[None], averages[True])
+    assert not np.array_equal(averages[True], averages[False])
+    for average, expected in averages.items():
+        assert np.array_equal(models.load(run.folder, average=average).encoder.weight.detach(), expected)
+    with h5py.File(checkpoint.folder / "average.h5") as file:
+        assert all(np.array_equal(file[name][...], values) for name, values in checkpoint.items())
+
+
+def test_state_dicts_go_back_to_the_program(jigsaw_train, forecasts):
+    """As README.md shows: with the metadata, which are the statistics."""
+    safetensors = pytest.importorskip("safetensors")
+    from safetensors.torch import save_file
+
+    exported, tuned, imported = (forecasts / name for name in ("vit.safetensors", "tuned.safetensors", "tuned"))
+    jigsaw_train("export", "--checkpoint", "vit", "--output", exported, cwd=forecasts)
+    with pytest.raises(ValueError, match="vit.safetensors holds one set of weights"):
+        models.load(exported, forecasts / "vit", average=True)
+    model = models.load(exported, forecasts / "vit")
+    with safetensors.safe_open(exported, "pt") as file:
+        save_file(model.state_dict(), tuned, metadata=file.metadata())
+    jigsaw_train("import", "--input", tuned, "--output", imported, cwd=forecasts)
+    assert open_checkpoint(imported).statistics == open_checkpoint(forecasts / "vit").statistics
+    with pytest.raises(ValueError, match="holds no configuration, as it was imported.*models.load.checkpoint, run."):
+        models.load(imported)
+    loaded = models.load(imported, forecasts / "vit").state_dict()
+    assert all(torch.equal(loaded[name], values) for name, values in model.state_dict().items())
 
 
 def philox(counter, key):
@@ -230,7 +278,7 @@ def test_forecasts_are_data_sets_that_the_module_computes(forecasts, name):
     members = ["number"] if name in LOSS else []
     assert forecast["t2m"].dims == ("time", "lead_time", *members, "latitude", "longitude")
     checkpoint = jigsaw_train.open_checkpoint(forecasts / name)
-    model = models.load(forecasts / name, average=True).double()
+    model = models.load(forecasts / name).double()
     state = xarray.open_dataset(forecasts / "data/sample_2021-01.nc").sel(time="2021-01-09T06:00")
     fields = {name: state[name].values.astype(np.float64) for name in ("t2m", "u10")}
     statistics = checkpoint.statistics
@@ -271,3 +319,102 @@ def test_what_is_not_there_is_said(tmp_path):
         jigsaw_train.open_checkpoint(tmp_path)
     with pytest.raises(ValueError, match="sequential.*weathermixer, vit, swin, sfno, unet"):
         models.build({"type": "sequential"}, 1, 1, (4, 4))
+    with pytest.raises(ValueError, match="'vit' needs depth, patch$"):
+        models.build({"type": "vit", "embed_dim": 4, "heads": 2}, 1, 1, (4, 4))
+    with pytest.raises(ValueError, match="widths, or base_width and levels"):
+        models.build({"type": "unet"}, 1, 1, (4, 4))
+
+
+def written(folder, data, lines, **summary):
+    """A run directory by hand."""
+    (folder / "config.json").write_text(json.dumps({"data": {"task": "forecast", "lead_hours": 6, **data}}))
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if summary:
+        (folder / "summary.json").write_text(json.dumps(summary))
+    return jigsaw_train.open_run(folder)
+
+
+def validated(rmse, **leads):
+    return {"kind": "valid", "step": 1, "metrics": {"u": {"rmse": rmse}}, "leads": leads}
+
+
+def test_leads_of_sequences_count_steps(tmp_path):
+    pytest.importorskip("pandas")
+    data = {"dims": ["sample", "time", "height"], "lead_steps": 3}
+    run = written(tmp_path, data, [validated(1.0, **{"6": {"u": {"rmse": 2.0}}})])
+    assert run.validation()["rmse"].to_dict() == {(1, "u", 3.0): 1.0, (1, "u", 6.0): 2.0}
+
+
+def test_what_is_no_number_is_nan(tmp_path):
+    pytest.importorskip("pandas")
+    run = written(tmp_path, {}, [validated(None), {"kind": "train", "step": 1, "loss": None}])
+    for column in (run.validation()["rmse"], run.training()["loss"]):
+        assert column.dtype == np.float64 and column.isna().all()
+
+
+def test_a_run_that_goes_on_has_no_summary(tmp_path):
+    lines = [{"kind": "train", "step": step} for step in range(1, 4)]
+    assert written(tmp_path, {}, lines, steps=3).summary == {"steps": 3}
+    assert written(tmp_path, {}, lines, steps=2).summary is None
+
+
+def test_a_run_that_begins_has_empty_tables(tmp_path):
+    pytest.importorskip("pandas")
+    run = written(tmp_path, {}, [])
+    (tmp_path / "metrics.jsonl").unlink()
+    assert run.training().empty and run.validation().empty and run.summary is None
+
+
+def test_models_are_imported_when_asked_for():
+    script = (
+        "import sys, jigsaw_train; assert 'torch' not in sys.modules; jigsaw_train.models.load; "
+        "assert not hasattr(jigsaw_train, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", models.KINDS)
+def test_defaults_are_the_program_s(root, name):
+    """The keys, and their defaults, of docs/configuration.md."""
+    section = (root / "docs/configuration.md").read_text().split(f"## model of type `{name}`\n")[1].split("\n## ")[0]
+    rows = [[cell.strip(" `") for cell in row.split(" | ")] for row in section.splitlines() if row.startswith("| `")]
+    documented = {
+        key.strip("| `"): None if default == "required" else json.loads(default) for key, _, default, *_ in rows
+    }
+    assert models.DEFAULTS[name] == documented
+
+
+STARTS = {
+    "weathermixer": {**MODELS["weathermixer"], "embed_dim": 32},
+    "vit": {**MODELS["vit"], "embed_dim": 48},
+    "swin": {**MODELS["swin"], "embed_dim": 32},
+    "sfno": {**MODELS["sfno"], "embed_dim": 24},
+    "unet": {**MODELS["unet_conv"], "base_width": 8},
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_parameters_start_as_in_the_program(jigsaw_train, images, name):
+    checkpoint = opened(trained(jigsaw_train, images[0], f"start_{name}", STARTS[name], learning_rate=0)).checkpoint()
+    torch.manual_seed(1)
+    model = models.build(STARTS[name], 2, 1, checkpoint.grid)
+    for parameter, values in model.state_dict().items():
+        found, expected = values.double().numpy(), checkpoint[parameter]
+        assert found.shape == expected.shape
+        if expected.size > 1 and expected.std() == 0:
+            assert np.allclose(found, expected, rtol=1e-6), parameter
+        elif expected.size > 200:
+            assert 0.8 < found.std() / expected.std() < 1.25, parameter
+
+
+def test_a_last_map_starts_as_one_over_output_and_input():
+    options = {"type": "weathermixer", "patch": [2, 2], "embed_dim": 4, "depth": 1}
+    model, bound = models.build(options, 60, 40, (4, 4)), 1 / 10
+    for parameter in model.output_map.parameters():
+        assert 0.8 * bound < parameter.abs().max() <= bound
+
+
+def test_all_heads_may_start_at_zero():
+    options = {"type": "unet", "widths": [8] * 4, "deep_supervision": True, "zero_head": True}
+    heads = {key: value for key, value in models.build(options, 1, 2, (8, 8)).state_dict().items() if "head" in key}
+    assert len(heads) == 4 and not any(value.any() for value in heads.values())

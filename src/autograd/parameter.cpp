@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "array/parallel.h"
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -127,19 +128,25 @@ void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {
   const Parameter& parameter = *segment.parameter;
   const Initial& initial = parameter.initial();
   const RandomStream random(seed, RandomPurpose::kInitialValue, parameter.name());
-  std::vector<double> values(static_cast<std::size_t>(segment.count), initial.scale);
   const auto random_value = [&](std::uint64_t element) {
     return initial.kind == Initial::Kind::kUniform ? 2 * random.uniform({}, element) - 1
                                                    : random.normal({}, element);
   };
-  if (initial.kind != Initial::Kind::kConstant) {
-    for_each_global_index(parameter.shape(), segment.box, segment.first, segment.count,
-                          [&](std::int64_t i, std::int64_t index) {
-                            values[static_cast<std::size_t>(i)] *=
-                                random_value(static_cast<std::uint64_t>(index));
-                          });
+  constexpr std::int64_t kAtOnce = std::int64_t{1} << 20, kWork = 16;
+  for (std::int64_t first = 0; first < segment.count; first += kAtOnce) {
+    const std::int64_t count = std::min(kAtOnce, segment.count - first);
+    std::vector<double> values(static_cast<std::size_t>(count), initial.scale);
+    const auto draw = [&](std::int64_t begin, std::int64_t end, int) {
+      for_each_global_index(parameter.shape(), segment.box, segment.first + first + begin, end - begin,
+                            [&](std::int64_t i, std::int64_t index) {
+                              values[static_cast<std::size_t>(begin + i)] *=
+                                  random_value(static_cast<std::uint64_t>(index));
+                            });
+    };
+    if (initial.kind != Initial::Kind::kConstant)
+      for_ranges(threads_for(rank_.context, count, kWork), count, 1, draw);
+    write_values(rank_.context, stored_.slice(segment.at + first, {count}), values);
   }
-  write_values(rank_.context, stored_.slice(segment.at, {segment.count}), values);
 }
 
 std::vector<Segment> ParameterGroup::segments(const Range& range) const {

@@ -60,6 +60,15 @@ Json& list_entry(Json& list, const std::string& part, const std::string& path) {
 
 }  // namespace
 
+void require_utf8(std::string_view text, std::string_view what) {
+  try {
+    static_cast<void>(Json(text).dump());
+  } catch (const Json::exception&) {
+    throw ConfigError(concat(what, ": ", quote(text),
+                             " is no UTF-8, and a configuration is kept as JSON; give it in UTF-8"));
+  }
+}
+
 void apply_override(Json& config, std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {
@@ -70,13 +79,8 @@ void apply_override(Json& config, std::string_view assignment) {
   if (parts.size() > static_cast<std::size_t>(kMaxJsonDepth)) {
     throw ConfigError(concat("--set: the key ", quote(path), " is deeper than ", kMaxJsonDepth, " levels"));
   }
+  require_utf8(assignment, concat("--set ", path));
   Json value = override_value(assignment.substr(equals + 1), concat("--set ", path));
-  try {
-    static_cast<void>(value.dump());
-  } catch (const Json::exception&) {
-    throw ConfigError(concat("--set ", path, ": ", quote(assignment.substr(equals + 1)),
-                             " is no UTF-8, and a configuration is kept as JSON; give it in UTF-8"));
-  }
   Json* place = &config;
   std::string walked;
   for (const std::string& part : parts) {

@@ -5,6 +5,9 @@
 
 namespace jigsaw::inline config {
 
+/// @throws ConfigError  naming `what` when the text, such as a file's name, is none that JSON can hold.
+void require_utf8(std::string_view text, std::string_view what);
+
 /// Sets one key of a configuration: `data.lead_hours=24`, `optimizer.groups.0.learning_rate=1e-4`.
 ///
 /// The value is JSON, or a list whose texts stand without quotes, [a.nc, b.nc], or else a bare string.

@@ -102,9 +102,7 @@ Axis swapped(const Axis& axis) {
   return {axis.extent, axis.b, axis.a, axis.c};
 }
 
-/// Seconds, roughly: what matters is that slivers and many small calls look dear.
-double seconds(const Lowering& lowering) {
-  constexpr double kFlopsPerSecond = 1e11, kSecondsPerCall = 5e-6;
+double seconds(const Lowering& lowering, const ContractionRates& rates) {
   const MatrixProduct& p = lowering.product;
   const auto at_least = [](std::int64_t extent, std::int64_t least) {
     return static_cast<double>(std::max(extent, least));
@@ -113,7 +111,7 @@ double seconds(const Lowering& lowering) {
       2.0 * static_cast<double>(p.batch) * at_least(p.m, 6) * at_least(p.n, 16) * at_least(p.k, 16);
   double calls = 1;
   for (const Axis& loop : lowering.loops) calls *= static_cast<double>(loop.extent);
-  return calls * (flops / kFlopsPerSecond + kSecondsPerCall);
+  return calls * (flops / rates.flops_per_second + rates.seconds_per_call);
 }
 
 /// The products when these axes make rows, columns and the contracted index.
@@ -148,7 +146,7 @@ struct Timed {
 };
 
 /// The best choice of axes for the arrays as they are.
-Timed best_lowering(const std::vector<Axis>& axes) {
+Timed best_lowering(const std::vector<Axis>& axes, const ContractionRates& rates) {
   std::vector<const Axis*> rows = {nullptr}, columns = {nullptr}, contracted = {nullptr};
   for (const Axis& axis : axes) {
     if (role_of(axis) == Role::kRow) rows.push_back(&axis);
@@ -160,7 +158,8 @@ Timed best_lowering(const std::vector<Axis>& axes) {
     for (const Axis* n : columns) {
       for (const Axis* k : contracted) {
         const auto lowering = lower(axes, m, n, k);
-        if (lowering && seconds(*lowering) < best.seconds) best = {seconds(*lowering), *lowering};
+        if (lowering && seconds(*lowering, rates) < best.seconds)
+          best = {seconds(*lowering, rates), *lowering};
       }
     }
   }
@@ -199,9 +198,8 @@ Shape permuted(const Shape& shape, const std::vector<int>& order) {
 }
 
 /// Seconds to permute an array once.
-double permutation_seconds(const Shape& shape) {
-  constexpr double kElementsPerSecond = 1e9, kSecondsPerCall = 5e-6;
-  return static_cast<double>(shape.count()) / kElementsPerSecond + kSecondsPerCall;
+double permutation_seconds(const Shape& shape, const ContractionRates& rates) {
+  return static_cast<double>(shape.count()) / rates.elements_moved_per_second + rates.seconds_per_call;
 }
 
 }  // namespace
@@ -210,7 +208,8 @@ bool Lowering::sums() const {
   return std::ranges::any_of(loops, [](const Loop& loop) { return loop.c == 0; });
 }
 
-ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, const Shape& b) {
+ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, const Shape& b,
+                                 const ContractionRates& rates) {
   const ContractionSpec sorted = {canonical(spec, spec.a), canonical(spec, spec.b), canonical(spec, spec.c)};
   const Shape c = shape_of_c(spec, a, b);
   ContractionPlan best;
@@ -225,9 +224,10 @@ ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, co
     if (move_c) plan.order_c = order_of(sorted.c, spec.c);
     const Shape shape_a = move_a ? permuted(a, plan.order_a) : a,
                 shape_b = move_b ? permuted(b, plan.order_b) : b;
-    const Timed timed = best_lowering(merged(letter_axes(tried, shape_a, shape_b)));
-    const double total = timed.seconds + (move_a ? permutation_seconds(a) : 0) +
-                         (move_b ? permutation_seconds(b) : 0) + (move_c ? permutation_seconds(c) : 0);
+    const Timed timed = best_lowering(merged(letter_axes(tried, shape_a, shape_b)), rates);
+    const double total = timed.seconds + (move_a ? permutation_seconds(a, rates) : 0) +
+                         (move_b ? permutation_seconds(b, rates) : 0) +
+                         (move_c ? permutation_seconds(c, rates) : 0);
     if (total >= least) continue;
     least = total;
     plan.permuted_c = shape_of_c(tried, shape_a, shape_b);
@@ -240,7 +240,8 @@ ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, co
 const ContractionPlan& ContractionPlans::of(const ContractionSpec& spec, const Shape& a, const Shape& b) {
   std::string key = concat(spec.to_string(), a, b);
   auto found = plans_.find(key);
-  if (found == plans_.end()) found = plans_.emplace(std::move(key), plan_contraction(spec, a, b)).first;
+  if (found == plans_.end())
+    found = plans_.emplace(std::move(key), plan_contraction(spec, a, b, rates_)).first;
   return found->second;
 }
 

@@ -56,17 +56,27 @@ struct ContractionPlan {
   Lowering lowering;
 };
 
+/// What a machine does, roughly: what matters is that slivers and many small calls look dear.
+struct ContractionRates {
+  double flops_per_second, elements_moved_per_second, seconds_per_call;
+};
+/// Of some cores of a processor, and of a GPU whose products are in bf16 or float32.
+inline constexpr ContractionRates kProcessorRates{1e11, 1e9, 5e-6}, kGpuRates{1e14, 5e11, 3e-6};
+
 /// The cheapest plan by a rough model of time. Letters merge into one extent where they are contiguous in all
 /// arrays; the largest groups make the product, the others become its batch or loops. All extents are at
 /// least 1.
-ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, const Shape& b);
+ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, const Shape& b,
+                                 const ContractionRates& rates = kProcessorRates);
 
 /// Plans made once.
 class ContractionPlans {
  public:
+  explicit ContractionPlans(const ContractionRates& rates) : rates_(rates) {}
   const ContractionPlan& of(const ContractionSpec& spec, const Shape& a, const Shape& b);
 
  private:
+  ContractionRates rates_;
   std::map<std::string, ContractionPlan> plans_;
 };
 

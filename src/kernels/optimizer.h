@@ -82,7 +82,13 @@ void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun>
 void follow(Context& context, std::span<const TrainedRun> runs, const Array& numbers, Array& statistic,
             const Array& gradient, Array copy = {});
 
-/// average ← decay·average + (1 − decay)·parameter, where the numbers apply.
+/// By how much an average keeps to what it was at the t-th update: `decay`, but for the first ones, in which
+/// it is (1 + t) / (10 + t), so that what parameters were at the begin is forgotten, as
+/// tf.train.ExponentialMovingAverage with num_updates.
+inline double average_decay(double decay, double updates) {
+  return std::fmin(decay, (1.0 + updates) / (10.0 + updates));
+}
+/// average ← d·average + (1 − d)·parameter, where the numbers apply, with d of average_decay() at kUpdates.
 void exponential_average(Context& context, double decay, const Array& numbers, Array& average,
                          const Array& parameter);
 

@@ -39,7 +39,10 @@ void declare_common(Keys<O>& keys) {
   keys.add("ema_decay", &O::ema_decay)
       .at_least(0)
       .below(1)
-      .doc("Decay of an exponential moving average of the parameters, which validation then uses; 0: none.");
+      .doc(
+          "Decay of an exponential moving average of the parameters, which validation, evaluate and predict "
+          "then use; "
+          "of update t at most (1 + t) / (10 + t), so that the begin is forgotten; 0: none.");
   keys.add("groups", &O::groups).doc("Parameters that train with values of their own.");
 }
 

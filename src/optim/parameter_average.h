@@ -5,7 +5,7 @@
 
 namespace jigsaw::inline optim {
 
-/// Exponential moving average of the parameters that this rank owns.
+/// Exponential moving average of the parameters that this rank owns, see exponential_average().
 class ParameterAverage {
  public:
   /// @param decay  0: there is no average, and nothing below does anything.
@@ -14,7 +14,7 @@ class ParameterAverage {
   bool kept() const { return !averages_.empty(); }
   /// The average is what the parameters are.
   void begin();
-  /// average ← decay·average + (1 − decay)·parameters, where the UpdateNumbers apply.
+  /// Takes over what an update made of the parameters, where the UpdateNumbers apply.
   void follow(const Array& numbers);
   /// Exchanges the two. Collective.
   void swap();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "array/transfer.h"
 #include "kernels/contraction.h"
 #include "kernels/pointwise.h"
 
@@ -82,10 +83,20 @@ Array some(const Rank& rank, const Shape& shape, DType type = DType::kFloat32) {
   return filled(rank.context, shape, type, 1.0, Purpose::kWorkspace);
 }
 
+/// Of numbers of both signs: a GPU is faster where all are alike, for it takes less power.
+Array mixed_square(const Rank& rank, std::int64_t side, DType type) {
+  constexpr std::int64_t kPeriod = 251;
+  std::vector<double> values(static_cast<std::size_t>(side));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<double>(static_cast<std::int64_t>(i) * 97 % kPeriod) / kPeriod - 0.5;
+  const Array edge = constant(rank.context, {side}, type, values);
+  return contract(rank.context, ContractionSpec::parse("m,n->mn"), edge, edge, type);
+}
+
 /// A product of squares for each thread.
 std::function<void()> products(const Rank& rank, DType type, std::int64_t side) {
-  return [&rank, type, spec = ContractionSpec::parse("mk,nk->mn"), a = some(rank, {side, side}, type),
-          b = some(rank, {side, side}, type)] {
+  return [&rank, type, spec = ContractionSpec::parse("mk,nk->mn"), a = mixed_square(rank, side, type),
+          b = mixed_square(rank, side, type)] {
     for (int i = 0; i < rank.context.threads(); ++i) contract(rank.context, spec, a, b, type);
   };
 }

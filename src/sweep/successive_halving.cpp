@@ -39,8 +39,11 @@ std::vector<SweepRun> halving_participants(const SearchSpace& space, const RunLi
     std::vector<std::pair<std::optional<double>, SweepRun>> judged;
     for (const SweepRun& run : taking_part) {
       const std::filesystem::path folder = list.folder_of(run);
-      const std::optional<double> metric = metric_at_step(folder, space.metric, rounds[r].steps);
-      if (!metric && run_status(folder, space.metric).state != RunState::kFailed) {
+      std::optional<double> metric = metric_at_step(folder, space.metric, rounds[r].steps);
+      const RunStatus status = metric ? RunStatus{} : run_status(folder, space.metric);
+      // One that validation.patience has ended is judged by its last.
+      if (status.state == RunState::kFinished && status.step < rounds[r].steps) metric = status.metric;
+      if (!metric && status.state != RunState::kFailed) {
         throw NotYet(concat("round ", r + 2, " of the sweep waits for run ", run.name,
                             ", whose validation after step ", rounds[r].steps, " is not there yet (or lacks ",
                             quote(space.metric), ")"));

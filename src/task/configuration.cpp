@@ -232,6 +232,13 @@ void declare(Keys<ValidationOptions>& keys) {
   keys.add("rollout", &ValidationOptions::rollout)
       .at_least(1)
       .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
+  keys.add("patience", &ValidationOptions::patience)
+      .at_least(0)
+      .counts_where(where("checkpoint.best").is_given())
+      .idle_unless(here("every").above(0))
+      .doc(
+          "The training ends, as after its last step, when so many validations in a row did not improve "
+          "checkpoint.best (early stopping); 0: it does not.");
   keys.add("climatology", &ValidationOptions::climatology)
       .counts_where(of_dates())
       .idle_unless(here("every").above(0))
@@ -267,6 +274,10 @@ void declare(Keys<CheckpointOptions>& keys) {
   keys.add("every", &O::every)
       .at_least(0)
       .doc("Steps between checkpoints, one of which is also written after the last step; 0: none.");
+  keys.add("minutes", &O::minutes)
+      .at_least(0)
+      .idle_unless(here("every").above(0))
+      .doc("Minutes since the last checkpoint after which a step is saved, too; 0: every alone counts.");
   keys.add("keep", &O::keep)
       .at_least(1)
       .idle_unless(here("every").above(0))
@@ -280,7 +291,7 @@ void declare(Keys<CheckpointOptions>& keys) {
       .doc(
           "A number of the validation, such as loss, t2m.rmse, or of classes mask.foreground_dice and "
           "mask.dice.1: a checkpoint is written after each "
-          "validation that improves it, and the best one is kept; empty: none.");
+          "validation that improves it, and the best one is kept and named by the file best; empty: none.");
   keys.choice(
           "best_is", &O::best_is,
           {{"lowest", BestIs::kLowest, "Less is better."}, {"highest", BestIs::kHighest, "More is better."}})
@@ -387,7 +398,7 @@ void declare(Keys<Configuration>& keys) {
   keys.add("log_every", &O::log_every)
       .changeable()
       .at_least(1)
-      .doc("Steps between training lines of metrics.jsonl.");
+      .doc("Steps between training lines of metrics.jsonl, which also has one of each validated step.");
   keys.add("report", &O::report)
       .changeable()
       .doc(

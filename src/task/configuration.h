@@ -82,6 +82,7 @@ struct ValidationOptions {
   std::vector<std::int64_t> overlap;
   std::optional<double> peak;  ///< nothing for "auto"
   std::optional<int> rollout;  ///< nothing: as train.rollout
+  std::int64_t patience = 0;   ///< validations that do not improve checkpoint.best; 0: any number
   bool climatology = false;
   /// Of evaluate, by name of a variable or field, in the unit of the files; ascending.
   std::map<std::string, std::vector<double>> thresholds = {};
@@ -95,6 +96,7 @@ struct CheckpointOptions {
   std::int64_t every = 500;
   std::int64_t keep = 3;
   std::int64_t keep_every = 0;
+  double minutes = 0;  ///< of the clock, between checkpoints at most; 0: as `every` says
   std::string best;
   BestIs best_is = BestIs::kLowest;
 };

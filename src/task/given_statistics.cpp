@@ -119,7 +119,7 @@ std::optional<GivenStatistics> named_statistics(const DataOptions& options, cons
   return shared(world, [&]() -> std::optional<Json> {
     for (const fs::path& path : {folder / *name, fs::path(*name)}) {
       std::error_code absent;
-      if (!fs::is_directory(path, absent) && path.filename() != "latest") continue;
+      if (!fs::is_directory(path, absent) && !is_named_as_pointer(path.string())) continue;
       return with_checkpoint_at(path.string(), [](const std::string& checkpoint) {
         std::optional<Json> found = of_manifest(manifest_of(checkpoint), checkpoint);
         if (!found)

@@ -30,7 +30,7 @@ struct EdgeUse {
 void collect_edges(const Json& section, const std::string& key, std::vector<EdgeUse>& found) {
   const auto add = [&](const Json& mode, int axis) {
     if (!mode.is_string()) return;
-    const auto is_same = [&](const EdgeUse& use) { return use.axis == axis && use.mode == mode; };
+    const auto is_same = [&](const EdgeUse& use) { return use.axis == axis && mode == use.mode; };
     if (std::ranges::none_of(found, is_same)) found.push_back({mode.get<std::string>(), key, axis});
   };
   if (section.is_object()) {

@@ -72,12 +72,18 @@ bool Checkpointer::begin(const FoundCheckpoint* from) {
 }
 
 void Checkpointer::find_best() {
-  if (options_.best.empty()) return;
   std::string text;
   together(world_, [&] {
     if (world_.rank() != 0) return;
+    std::vector<CheckpointFolder::Entry> whole;
+    if (!options_.best.empty()) whole = folder_.survey().whole;
+    try {
+      folder_.name_best(whole, retention_);
+    } catch (const FileError& error) {
+      log_.warn(error.what());
+    }
     Json scores = Json::array();
-    for (const auto& entry : folder_.survey().whole) {
+    for (const auto& entry : whole) {
       if (entry.score && entry.score->metric == options_.best) scores.push_back(entry.score->value);
     }
     text = scores.dump();

@@ -43,6 +43,8 @@ class Checkpointer {
   bool is_best(const std::optional<CheckpointScore>& score) const {
     return options_.every > 0 && score && improves(score->value);
   }
+  /// Whether a checkpoint with a score stands.
+  bool has_best() const { return best_.has_value(); }
   /// Waits for the save before.
   ///
   /// @param pieces  which may not change before copied() is called.

@@ -24,6 +24,23 @@ namespace {
 
 /// Looking for the run directory costs a message to its file system.
 constexpr double kSecondsBetweenLooks = 1;
+/// In lines of validations where checkpoint.best is given: by its name how many there were since one improved
+/// it.
+constexpr const char* kNotImproved = "validations_since_best";
+
+/// What the line of a validation says so; 0 where it says nothing of this number.
+std::int64_t not_improved_in(const Json& line, const std::string& best) {
+  const auto counts = line.find(kNotImproved);
+  if (counts == line.end() || !counts->is_object()) return 0;
+  const Json count = counts->value(best, Json());
+  return count.is_number_unsigned() ? count.get<std::int64_t>() : 0;
+}
+
+/// Why a training ends before its last step.
+std::string patience_text(const Configuration& config, std::int64_t validations) {
+  return concat(counted(validations, "validation"), " in a row did not improve ", config.checkpoint.best,
+                " (validation.patience)");
+}
 
 std::unique_ptr<Optimizer> open_optimizer(OpenedRun& run) {
   std::unique_ptr<Optimizer> optimizer;
@@ -136,6 +153,8 @@ void Trainer::resume() {
   set_metrics_aside(found.has_value());
   metrics_->resume_at(state_.steps_done());
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
+  const auto own = static_cast<double>(not_improved_in(metrics_->last("valid"), config_.checkpoint.best));
+  not_improved_ = std::llround(world_.all_reduce(std::array{own}, ReduceOp::kMax)[0]);
 }
 
 /// Lines of a history that the run leaves are kept where there are checkpoints of it, or must have been.
@@ -207,7 +226,7 @@ void Trainer::write_metrics(const Json& line) {
 
 void Trainer::log_step(std::int64_t step, const StepResult& result, double seconds, double communication,
                        double flops) {
-  if (step % config_.log_every == 0 || step == steps_) {
+  if (step % config_.log_every == 0 || step == steps_ || validates_at(step)) {
     Json line = {{"kind", "train"},
                  {"step", step},
                  {"loss", result.loss},
@@ -271,6 +290,7 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   time_left_.validation(seconds);
   apart_seconds_ += seconds;
   for (RunObserver* observer : options_.observers) observer->validated(step, *last_validation_);
+  note_improvement();
   tell_validation(step, seconds);
   return Stop::kNo;
 }
@@ -294,6 +314,8 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
     line["leads"][(config_.data.of_sequences() ? Json(after) : hours_json(after)).dump()] =
         last_validation_->metrics(lead);
   }
+  if (const std::string& best = config_.checkpoint.best; !best.empty())
+    line[kNotImproved] = {{best, not_improved_}};
   line["validation_seconds"] = seconds;
   line["time"] = utc_stamp(true);
   write_metrics(line);
@@ -310,6 +332,11 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
   for (const std::string& row : table_of(*last_validation_, before, options)) log_.info(row);
 }
 
+/// Whether the validation is the best so far. Of a step that was skipped it is not saved.
+bool Trainer::improves() const {
+  return last_.finite && checkpointer_->is_best(score());
+}
+
 /// What `checkpoint.best` looks at, after a validation.
 std::optional<CheckpointScore> Trainer::score() const {
   const std::string& best = config_.checkpoint.best;
@@ -319,9 +346,19 @@ std::optional<CheckpointScore> Trainer::score() const {
   return CheckpointScore{best, value};
 }
 
+void Trainer::note_improvement() {
+  not_improved_ = improves() ? 0 : not_improved_ + 1;
+}
+
+bool Trainer::out_of_patience() const {
+  const std::int64_t patience = config_.validation.patience;
+  return validation_ && patience > 0 && not_improved_ >= patience;
+}
+
 void Trainer::save(const std::optional<CheckpointScore>& score) {
   const TraceSpan span(TraceKind::kPhase, "save");
   const double before = now();
+  saved_ = before;
   checkpointer_->save(
       {state_.steps_done(), run_.placed().description(), state_.manifest_extra(steps_), score},
       checkpoint_pieces(*optimizer_, Optimizer::Share::kSaved));
@@ -330,7 +367,7 @@ void Trainer::save(const std::optional<CheckpointScore>& score) {
 }
 
 /// All ranks stop at the same place: when asked to, when what is ahead (seconds) would not end in time, or
-/// when nobody could find what they write.
+/// when nobody could find what they write. They agree, too, whether checkpoint.minutes are over.
 Trainer::Stop Trainer::should_stop(double ahead) {
   Stop mine = Stop::kNo;
   if (options_.max_minutes > 0 && now() - started_ + ahead > 60 * options_.max_minutes) mine = Stop::kLate;
@@ -340,8 +377,12 @@ Trainer::Stop Trainer::should_stop(double ahead) {
     mine = std::max(mine, look_for_directory());
   constexpr int kSignals = 256;
   const int own = static_cast<int>(mine) * kSignals + signal;
-  const auto greatest =
-      static_cast<int>(world_.all_reduce(std::array{static_cast<double>(own)}, ReduceOp::kMax)[0]);
+  const double minutes = config_.checkpoint.every > 0 ? config_.checkpoint.minutes : 0;
+  const bool over = minutes > 0 && now() - saved_ >= 60 * minutes;
+  const auto agreed =
+      world_.all_reduce(std::array{static_cast<double>(own), over ? 1.0 : 0.0}, ReduceOp::kMax);
+  const auto greatest = static_cast<int>(agreed[0]);
+  minutes_over_ = agreed[1] > 0;
   const auto stop = static_cast<Stop>(greatest / kSignals);
   if (stop == Stop::kGone) throw AgreedError(ExitCode::kCheckpoint, 0, gone_);
   if (stop == Stop::kLate) stop_cause_ = concat("--max-minutes ", options_.max_minutes);
@@ -374,9 +415,12 @@ ExitCode Trainer::run_from(std::int64_t first) {
       save(std::nullopt);
       checkpointer_->finish();
     }
-    if (first <= steps_) open_steps(first);
+    const auto some_are_left = [&] { return first <= steps_ && !out_of_patience(); };
+    const bool opened = some_are_left();
+    if (opened) open_steps(first);
     if (make_up_for_validation()) return ExitCode::kStopped;
-    if (first <= steps_) {
+    if (some_are_left()) {
+      if (!opened) open_steps(first);
       const ExitCode code = train(first);
       trace_.finish(run_.placed().rank(), machine_, log_);
       return code;
@@ -388,7 +432,8 @@ ExitCode Trainer::run_from(std::int64_t first) {
   trace_.tell_no_steps(log_);
   if (!last_validation_) {
     log_.info(
-        concat("nothing is left to do: its checkpoint is of step ", first - 1, ", train.steps is ", steps_));
+        concat("nothing is left to do: its checkpoint is of step ", first - 1, ", ",
+               first <= steps_ ? patience_text(config_, not_improved_) : concat("train.steps is ", steps_)));
     // A start before may have been killed between its last checkpoint and its summary.
     if (!summary_stands(first - 1)) finish(first - 1);
   }
@@ -416,6 +461,7 @@ void Trainer::open_steps(std::int64_t first) {
 ExitCode Trainer::train(std::int64_t first) {
   const std::int64_t parts = config_.train.accumulate;
   trace_.begin(first);
+  saved_ = now();
   if (const auto* images = dynamic_cast<const ImageData*>(&run_.data());
       images != nullptr && images->options().classes > 0) {
     labels_ = std::make_unique<LabelScan>(*images, world_);
@@ -423,13 +469,16 @@ ExitCode Trainer::train(std::int64_t first) {
   prefetch_ = std::make_unique<Prefetch>(
       [this](std::int64_t number) { return batches_.read(number, run_.placed().rank().context.host()); },
       (first - 1) * parts, steps_ * parts, batches_.ahead());
-  for (std::int64_t step = first; step <= steps_; ++step) {
+  std::int64_t step = first;
+  for (;; ++step) {
     const double before = now();
     if (run_step(step)) return ExitCode::kStopped;
     count_time(now() - before);
+    if (step == steps_ || out_of_patience()) break;
     if (const auto expected = time_left_.expectation(step)) log_.info(*expected);
   }
-  finish(steps_);
+  poll_labels(true);
+  finish(step);
   return ExitCode::kDone;
 }
 
@@ -458,11 +507,11 @@ bool Trainer::make_up_for_validation() {
                options_.max_minutes, " minutes; raise the limit or make data.valid shorter"));
   }
   if (stop != Stop::kNo) return stop_early(step);
-  if (checkpointer_->is_best(score())) {
+  if (improves()) {
     save(score());
     checkpointer_->finish();
   }
-  if (step == steps_) finish(step);
+  if (step == steps_ || out_of_patience()) finish(step);
   return false;
 }
 
@@ -503,7 +552,7 @@ bool Trainer::summary_stands(std::int64_t steps) {
 /// What the last step and its validation gave in the start that made them.
 void Trainer::take_last_lines(std::int64_t step, Json& results) const {
   const Json &train = metrics_->last("train"), &valid = metrics_->last("valid");
-  results["final_loss"] = train.is_null() ? Json() : train.value("loss", Json());
+  results["final_loss"] = !train.is_null() && train.at("step") == step ? train.value("loss", Json()) : Json();
   if (!valid.is_null() && valid.at("step") == step) results["validation"] = valid.value("metrics", Json());
 }
 
@@ -531,6 +580,12 @@ void Trainer::finish(std::int64_t step) {
                   {"final_loss", last_.loss},
                   {"seconds", now() - started_}};
   if (step < first_step_) take_last_lines(step, results);
+  if (step < steps_) {
+    results["ended_by"] = "validation.patience";
+    log_.info(concat(
+        "the training ends at step ", step, " of ", steps_, ": ", patience_text(config_, not_improved_),
+        checkpointer_->has_best() ? concat("; the best is ", directory_->checkpoints_path(), "/best") : ""));
+  }
   if (recorded_steps_ > 0) results["recorded_steps"] = recorded_steps_;
   if (last_validation_) results["validation"] = last_validation_->metrics(0);
   write_summary(directory_->summary_path(), results, own, world_, log_);

@@ -83,6 +83,10 @@ class Trainer {
   ExitCode run_from(std::int64_t first);
   ExitCode train(std::int64_t first);
   bool make_up_for_validation();
+  /// Whether validations have not improved for as long as validation.patience says.
+  bool out_of_patience() const;
+  bool improves() const;
+  void note_improvement();
   void count_skipped(const StepResult& result, std::int64_t step);
   void require_points(std::int64_t step);
   /// Looks whether the scan has found a label that is none; after the last step waits for its end.
@@ -165,6 +169,9 @@ class Trainer {
   StepResult last_{.loss = std::numeric_limits<double>::quiet_NaN()};  ///< of the step told last
   double longest_step_ = 0;        ///< seconds, without validations and saves
   double longest_validation_ = 0;  ///< seconds
+  std::int64_t not_improved_ = 0;  ///< validations since one improved checkpoint.best
+  double saved_ = 0;               ///< when the last save was begun, or the first step
+  bool minutes_over_ = false;      ///< as the last should_stop() agreed on: checkpoint.minutes since saved_
   double looked_ = 0;              ///< for the run directory
   std::string gone_;               ///< why it is gone, on rank 0
   std::string stop_cause_;         ///< of the last should_stop() that said so

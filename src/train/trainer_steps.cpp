@@ -73,21 +73,23 @@ bool Trainer::run_step(std::int64_t step) {
   poll_labels(last);
   Stop stop =
       should_stop(static_cast<double>(begun_.size() + 1) * longest_step_ + checkpointer_->longest_seconds());
-  if (stop != Stop::kNo) tell_steps(0);
+  const bool late = minutes_over_;
+  if (stop != Stop::kNo || late) tell_steps(0);
   // Nothing was learned in a step that was skipped, and what came before it may be the cause.
-  const bool due = checkpointer_->is_due(step, last) && (last || last_.finite);
+  const bool due = (late || checkpointer_->is_due(step, last)) && (last || last_.finite);
   bool saved = due || (stop != Stop::kNo && !last);
   if (saved) save({});
   if (stop == Stop::kNo || last) {
     if (validates_at(step)) {
       stop = validate(step);
-      if (stop == Stop::kNo && last_.finite && checkpointer_->is_best(score())) save(score());
+      if (stop == Stop::kNo && improves()) save(score());
     } else if (last) {
       stop = Stop::kNo;
     }
   }
-  if (stop != Stop::kNo && !saved) save({});
-  if (stop != Stop::kNo || last) checkpointer_->finish_last();
+  const bool ends = stop != Stop::kNo || out_of_patience();
+  if (ends && !saved) save({});
+  if (ends || last) checkpointer_->finish_last();
   return stop != Stop::kNo && stop_early(step);
 }
 

@@ -345,7 +345,9 @@ void TrainingState::tell_allowed(const Json& configuration) {
   for (const std::string& key : changed_keys(before, now)) {
     if (!may_change(keys, key)) continue;
     changes.push_back(change_text(before, now, key));
-    scores = scores || (key.starts_with("validation.") && key != "validation.every") || key == "data.valid";
+    scores = scores ||
+             (key.starts_with("validation.") && key != "validation.every" && key != "validation.patience") ||
+             key == "data.valid";
   }
   if (changes.empty()) return;
   const std::size_t more = changes.size() - std::min(changes.size(), kMost);
@@ -355,8 +357,7 @@ void TrainingState::tell_allowed(const Json& configuration) {
   if (scores && !run_.configuration().checkpoint.best.empty()) {
     log_.warn(
         "validations are others than before, and checkpoint.best compares their scores with those of before: "
-        "the best "
-        "checkpoint so far stays until one of now is better");
+        "the best checkpoint so far stays until one of now is better");
   }
 }
 

@@ -490,10 +490,12 @@ TEST_F(FakeCuda, ReplayedRunsAreTheSame) {
   train("plain", " --set train.graphs=false");
   train("replayed", "");
   train("virtual", "", "devices=1,vmm=0");
+  train("refused", "", "devices=1,vmm=2");
   train("resumed", " --resume " + (folder_ / "plain/checkpoints/step_00000003"));
   ASSERT_EQ(lines("plain", 1).size(), kSteps);
   EXPECT_EQ(lines("replayed", 1), lines("plain", 1));
   EXPECT_EQ(lines("virtual", 1), lines("plain", 1));
+  EXPECT_EQ(lines("refused", 1), lines("plain", 1));
   EXPECT_EQ(lines("resumed", 4), lines("plain", 4));
   EXPECT_EQ(metrics(folder_ / "replayed", "valid").back().at("metrics"),
             metrics(folder_ / "plain", "valid").back().at("metrics"));

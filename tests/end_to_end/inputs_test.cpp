@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "end_to_end/trained_forecasts.h"
 
@@ -204,6 +205,74 @@ TEST_F(Inputs, ForecastsHoldTheRimAndTheRange) {
   }
   std::printf("%d of the inner values lie at an end of the range\n", at_ends);
   EXPECT_GT(at_ends, 0);
+}
+
+/// Step 4 is the first of the rollouts over three leads.
+TEST_F(Inputs, ABatchIsWrittenAsTheModelIsGivenIt) {
+  const std::string output = *folder_ / "batch.nc", command = "batch " + with_config() + "--output " + output;
+  const Outcome outcome = run(1, command + " --step 4");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const NetcdfReader file(output);
+  ASSERT_EQ(file.dimensions("input"), (std::vector<std::string>{"sample", "y", "x", "input_channel"}));
+  ASSERT_EQ(file.dimensions("target"),
+            (std::vector<std::string>{"lead", "sample", "y", "x", "target_channel"}));
+  ASSERT_EQ(file.extents("target"), (std::vector<std::size_t>{3, 4, kRows, kColumns, 2}));
+  ASSERT_EQ(file.extents("forcing")[0], 2U);
+  EXPECT_EQ(file.text("target", "channels"), R"(["t2m","z"])");
+  const Json names = Json::parse(file.text("input", "channels"));
+  EXPECT_EQ((std::vector<Json>(names.begin(), names.begin() + 4)),
+            (std::vector<Json>{"t2m", "t2m", "u10", "u10"}));
+  EXPECT_EQ(file.text("", "predict"), "increment");
+  const Json fields = Json::parse(file.text("", "statistics")).at("fields");
+  const auto of = [&](const char* field, const char* number) {
+    return fields.at(field).at(number).get<double>();
+  };
+  const Truth t2m(data(), "t2m"), z(data(), "z");
+  const std::vector<double> times = file.values("time"), input = file.values("input"),
+                            target = file.values("target");
+  const std::size_t channels = file.extents("input").back();
+  const auto log_of = [&](std::int64_t hour, std::size_t there) {
+    return std::log(std::max(t2m.at.at(hour)[there], 0.0) + 2);
+  };
+  std::set<double> seen;
+  for (std::size_t sample = 0; sample < times.size(); ++sample) {
+    const std::int64_t hour = std::llround(times[sample] / 3600);
+    seen.insert(times[sample]);
+    for (std::size_t y = 0; y < kRows; ++y) {
+      for (std::size_t x = 0; x < kColumns; ++x) {
+        const std::size_t there = (y + 5) * 72 + x;  // from 65 N and 0 E on, every 5 degrees
+        const std::size_t point = (sample * kRows + y) * kColumns + x;
+        for (const std::size_t back : {0, 1}) {
+          const double state = log_of(hour - 6 + 6 * static_cast<std::int64_t>(back), there);
+          ASSERT_NEAR(input[point * channels + back], (state - of("t2m", "mean")) / of("t2m", "deviation"),
+                      1e-9);
+        }
+        const bool rim = y == 0 || y == kRows - 1 || x == 0 || x == kColumns - 1;
+        for (std::size_t lead = 0; lead < 3; ++lead) {
+          const std::int64_t then = hour + 6 * static_cast<std::int64_t>(lead + 1);
+          const double* const found = &target[((lead * times.size() * kRows * kColumns) + point) * 2];
+          ASSERT_EQ(std::isnan(found[0]), rim);
+          ASSERT_EQ(std::isnan(found[1]), rim);
+          if (rim) continue;
+          const double change = log_of(then, there) - log_of(hour, there);
+          ASSERT_NEAR(found[0], change / of("t2m", "increment_deviation"), 1e-9);
+          const double root = std::sqrt(std::max(z.at.at(then)[there], 0.0));
+          ASSERT_NEAR(found[1], (root - of("z", "mean")) / of("z", "deviation"), 1e-9);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 4U);
+  ASSERT_EQ(run(1, command + " --overwrite --valid-batch 1").exit_code, 0);
+  EXPECT_EQ(NetcdfReader(output).values("time")[0], 18659 * 86400.0);  // 2021-02-01
+  for (const auto& [ranks, more, says] : {std::tuple{1, "", "--overwrite"},
+                                          {1, " --overwrite --valid-batch 99", "is behind the last"},
+                                          {2, " --overwrite", "is for one rank"}}) {
+    const Outcome refused = run(ranks, command + more);
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    ASSERT_EQ(refused.errors().size(), 1U) << refused.err;
+    EXPECT_NE(refused.errors()[0].find(says), std::string::npos) << refused.err;
+  }
 }
 
 TEST_F(Inputs, EvaluateSaysWhatValidationSaid) {

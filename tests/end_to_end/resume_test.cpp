@@ -435,14 +435,60 @@ TEST_F(ResumeTest, TheBestByValidationAndEveryKthAreKept) {
     const std::string digits = std::to_string(step);
     return "step_" + std::string(8 - digits.size(), '0') + digits;
   };
-  std::set<std::string> expected = {"latest", name(30), name(40), name(best.second)}, found;
+  std::set<std::string> expected = {"best", "latest", name(30), name(40), name(best.second)}, found;
   for (const auto& entry : fs::directory_iterator(folder_ / "run/checkpoints"))
     found.insert(entry.path().filename().string());
   EXPECT_EQ(found, expected) << best.second;
+  const Outcome forecast = run(1, "predict --config " + quoted(folder_ / "config.json") + " --checkpoint " +
+                                      quoted(folder_ / "run/checkpoints/best") + " --output " +
+                                      quoted(folder_ / "best.nc") + " --period valid");
+  EXPECT_EQ(forecast.exit_code, 0) << forecast.err;
+  EXPECT_NE(forecast.out.find("/" + name(best.second)), std::string::npos) << forecast.out;
   expect_one_error(run(1, arguments("other") + "--set checkpoint.best=t2m.rmsee"), 2,
                    "checkpoint.best: validation gives no \"t2m.rmsee\" (did you mean \"t2m.rmse\"?)");
   expect_one_error(run(1, arguments("other") + "--set validation.every=0"), 2, "checkpoint.best");
   EXPECT_FALSE(fs::exists(folder_ / "other"));
+}
+
+/// With a rate of 0 nothing improves on the first validation: two behind it the training ends, also where it
+/// was interrupted on the way.
+TEST_F(ResumeTest, ATrainingEndsWhenItsPatienceIsOver) {
+  config_["checkpoint"] = {{"every", 10}, {"best", "t2m.rmse"}};
+  config_["validation"] = {{"every", 4}, {"patience", 2}};
+  config_["train"]["steps"] = 400;
+  config_["optimizer"]["learning_rate"] = 0.0;
+  config_["schedule"] = {{"type", "constant"}};  // which does not know how many steps there are
+  config_["log_every"] = 5;
+  write();
+  const std::string why = "2 validations in a row did not improve t2m.rmse (validation.patience)";
+  ASSERT_EQ(run(1, arguments("parts") + "--set train.steps=8").exit_code, 0);
+  for (const char* name : {"run", "parts"}) {
+    const Outcome whole = run(1, arguments(name));
+    ASSERT_EQ(whole.exit_code, 0) << whole.err;
+    EXPECT_NE(whole.out.find("the training ends at step 12 of 400: " + why), std::string::npos) << whole.out;
+    std::vector<Json> counts;
+    for (const Json& line : metrics(folder_ / name, "valid"))
+      counts.push_back(line.at("validations_since_best"));
+    EXPECT_EQ(counts, (std::vector<Json>{{{"t2m.rmse", 0}}, {{"t2m.rmse", 1}}, {{"t2m.rmse", 2}}})) << name;
+    EXPECT_EQ(metrics(folder_ / name, "train").back().at("step"), 12) << name;
+    const Json summary = Json::parse(read(folder_ / (std::string(name) + "/summary.json")));
+    EXPECT_EQ(summary.at("steps"), 12);
+    EXPECT_EQ(summary.at("ended_by"), "validation.patience");
+    EXPECT_EQ(read(folder_ / (std::string(name) + "/checkpoints/best")), "step_00000004");
+  }
+  const Outcome again = run(2, arguments("run"));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("nothing is left to do: its checkpoint is of step 12, " + why), std::string::npos)
+      << again.out;
+  // With more patience it goes on, and for another number it begins to count.
+  for (const char* more : {"--set validation.patience=9 --set train.steps=13",
+                           "--set checkpoint.best=loss --set train.steps=14"}) {
+    const Outcome on = run(1, arguments("run") + more);
+    EXPECT_EQ(on.exit_code, 0) << on.err;
+    EXPECT_EQ(on.err.find("validations are others than before"), std::string::npos) << on.err;
+    EXPECT_NE(on.out.find("done: "), std::string::npos) << on.out;
+  }
+  EXPECT_EQ(Json::parse(read(folder_ / "run/summary.json")).at("steps"), 14);
 }
 
 TEST_F(ResumeTest, ParametersOfAnotherRunAreABeginning) {

@@ -163,7 +163,7 @@ TEST_F(FakeCudaFinds, NoWaitForWorkBehindABlock) {
   EXPECT_EQ(values_of(sum), (std::vector<double>{0, 2, 4}));
 }
 
-/// Of however many parameters: one kernel updates them, two add up the squares of their gradients. Which
+/// Of however many parameters: one kernel updates them, three add up the squares of their gradients. Which
 /// elements are whose goes up once.
 TEST_F(FakeCudaFinds, AKernelMoreForAParameterMore) {
   constexpr std::int64_t kRuns = 60, kEach = 700;
@@ -178,11 +178,11 @@ TEST_F(FakeCudaFinds, AKernelMoreForAParameterMore) {
     const std::int64_t run = fake_cuda::kernels_run();
     add_squares_of_runs(context_, runs, gradient, sum);
     context_.runtime()->synchronise(Stream::kCompute);
-    EXPECT_EQ(fake_cuda::kernels_run(), run + 2);
+    EXPECT_EQ(fake_cuda::kernels_run(), run + 3);
     adamw(context_, {}, runs, filled(context_, {UpdateNumbers::kKinds}, DType::kFloat64, 1.0), p, gradient, m,
           v);
     context_.runtime()->synchronise(Stream::kCompute);
-    EXPECT_EQ(fake_cuda::kernels_run(), run + 4);  // one fills the numbers
+    EXPECT_EQ(fake_cuda::kernels_run(), run + 5);  // one fills the numbers
     const std::int64_t before = std::exchange(held, context_.arena().current_bytes(Purpose::kWorkspace));
     EXPECT_TRUE(step == 1 || held == before) << held << " bytes after " << before;
   }

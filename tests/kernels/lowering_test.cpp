@@ -42,10 +42,15 @@ class LoweringTest : public ::testing::Test {
  protected:
   /// Runs the plan of a contraction and compares; returns the plan.
   ContractionPlan check(const ContractionSpec& spec, const Shape& a_shape, const Shape& b_shape) {
+    check(spec, a_shape, b_shape, kGpuRates);
+    return check(spec, a_shape, b_shape, kProcessorRates);
+  }
+  ContractionPlan check(const ContractionSpec& spec, const Shape& a_shape, const Shape& b_shape,
+                        const ContractionRates& rates) {
     SCOPED_TRACE(spec.to_string());
     const Array a = random_array(context_, a_shape, DType::kFloat64, 1);
     const Array b = random_array(context_, b_shape, DType::kFloat64, 2);
-    ContractionPlan plan = plan_contraction(spec, a_shape, b_shape);
+    ContractionPlan plan = plan_contraction(spec, a_shape, b_shape, rates);
     const Array moved_a = plan.order_a.empty() ? a : permute(context_, a, plan.order_a);
     const Array moved_b = plan.order_b.empty() ? b : permute(context_, b, plan.order_b);
     Array c(context_, plan.permuted_c, DType::kFloat64);

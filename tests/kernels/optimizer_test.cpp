@@ -208,15 +208,18 @@ TEST_P(Optimizer, RunsOneByOneGiveTheSame) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+/// Of the first updates more is taken.
 TEST_P(Optimizer, ExponentialAverage) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
-    Array average = random_array(context_, {77}, type, 1);
-    const Array parameter = random_array(context_, {77}, type, 2);
-    std::vector<double> wanted = values_of(average);
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      wanted[i] = 0.99 * wanted[i] + 0.01 * values_of(parameter)[i];
-    exponential_average(context_, 0.99, numbers_of(context_), average, parameter);
-    expect_near(values_of(average), wanted, tolerance(type, 2));
+    for (const auto& [updates, keep] : {std::pair{1.0, 2.0 / 11}, {8.0, 0.5}, {80.0, 0.9}, {1e5, 0.9}}) {
+      Array average = random_array(context_, {77}, type, 1);
+      const Array parameter = random_array(context_, {77}, type, 2);
+      std::vector<double> wanted = values_of(average);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        wanted[i] = keep * wanted[i] + (1 - keep) * values_of(parameter)[i];
+      exponential_average(context_, 0.9, numbers_of(context_, updates), average, parameter);
+      expect_near(values_of(average), wanted, tolerance(type, 2));
+    }
   }
 }
 

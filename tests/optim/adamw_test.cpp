@@ -269,29 +269,33 @@ TEST(AdamW, TheFirstMatchingGroupCounts) {
   });
 }
 
+/// With decays that first updates do not reach, and that the second one does.
 TEST(AdamW, AveragesParameters) {
-  AdamWOptions options;
-  options.ema_decay = 0.75;
-  with_gradients(options, [](Optimizer& optimizer, Trained& trained) {
-    Tensors average = trained.state(optimizer, "parameters");
-    const double norm = optimizer.finish_gradients(1.0);
-    for (int step = 0; step < 3; ++step) {
-      optimizer.step(100.0, 1.0, norm);
-      const Tensors now = trained.state(optimizer, "parameters");
-      for (auto& [name, values] : average) {
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.75 * values[i] + 0.25 * now.at(name)[i];
+  for (const std::array kept : {std::array{2.0 / 11, 3.0 / 12, 4.0 / 13}, std::array{2.0 / 11, 0.2, 0.2}}) {
+    AdamWOptions options;
+    options.ema_decay = kept[1] == 0.2 ? 0.2 : 0.75;
+    with_gradients(options, [&](Optimizer& optimizer, Trained& trained) {
+      Tensors average = trained.state(optimizer, "parameters");
+      const double norm = optimizer.finish_gradients(1.0);
+      for (const double keep : kept) {
+        optimizer.step(100.0, 1.0, norm);
+        const Tensors now = trained.state(optimizer, "parameters");
+        for (auto& [name, values] : average) {
+          for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = keep * values[i] + (1 - keep) * now.at(name)[i];
+        }
       }
-    }
-    const Tensors trained_values = trained.state(optimizer, "parameters");
-    optimizer.with_averages([&] {
-      const Tensors now = trained.state(optimizer, "parameters");
-      for (const std::string& name : kNames) {
-        EXPECT_LE(relative_difference(now.at(name), average.at(name)), 1e-14) << name;
-        EXPECT_GT(relative_difference(now.at(name), trained_values.at(name)), 1e-3) << name;
-      }
+      const Tensors trained_values = trained.state(optimizer, "parameters");
+      optimizer.with_averages([&] {
+        const Tensors now = trained.state(optimizer, "parameters");
+        for (const std::string& name : kNames) {
+          EXPECT_LE(relative_difference(now.at(name), average.at(name)), 1e-14) << name;
+          EXPECT_GT(relative_difference(now.at(name), trained_values.at(name)), 1e-3) << name;
+        }
+      });
+      EXPECT_EQ(trained.state(optimizer, "parameters"), trained_values);
     });
-    EXPECT_EQ(trained.state(optimizer, "parameters"), trained_values);
-  });
+  }
 }
 
 /// Nothing is computed, and nobody is called, behind an error.

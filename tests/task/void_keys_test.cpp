@@ -242,6 +242,8 @@ const std::vector<Void>& cases() {
        {"model={\"type\":\"sfno\",\"embed_dim\":8,\"depth\":1,\"drop_path\":0.1}"},
        false},
       {"checkpoint.keep", "checkpoint.keep", {"checkpoint.every=0", "checkpoint.keep=5"}, false},
+      {"checkpoint.minutes", "checkpoint.minutes", {"checkpoint.every=0", "checkpoint.minutes=5"}, false},
+      {"validation.patience", "validation.patience", {"validation.patience=2"}},
       {"checkpoint.keep_every",
        "checkpoint.keep_every",
        {"checkpoint.every=0", "checkpoint.keep_every=5"},

@@ -1,8 +1,11 @@
-// A run that is asked to stop while it validates, or has no time to.
+// A run that is asked to stop while it validates, or has no time to; what it does by the clock.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "config/config.h"
@@ -28,30 +31,32 @@ void write_field(const std::string& path) {
                                {{"x", values}});
 }
 
-Configuration configuration_in(const std::string& folder) {
-  return parse<Configuration>(
-      Json{{"data",
-            {{"files", {"fields.nc"}},
-             {"variables", {"x"}},
-             {"predict", "state"},
-             {"train", {"2019-12-30", "2019-12-31"}},
-             {"valid", {"2020-01-01", "2020-01-02"}}}},
-           {"model", {{"type", "sequential"}, {"layers", {{{"type", "linear"}, {"features", 1}}}}}},
-           {"mesh", {{"domain", {kRanks, 1}}}},
-           {"train", {{"steps", 4}, {"batch_size", 1}}},
-           {"validation", {{"every", 2}}},
-           {"checkpoint", {{"every", 2}}},
-           {"machine",  // as if measured, which takes a while
-            {{"flops_per_second", 1e12},
-             {"memory_bytes_per_second", 1e11},
-             {"links", {{{"bytes_per_second", 1e10}, {"latency_seconds", 1e-6}}}}}},
-           {"output", folder + "/run"}});
+Configuration configuration_in(const std::string& folder, const Json& changes) {
+  Json json = {{"data",
+                {{"files", {"fields.nc"}},
+                 {"variables", {"x"}},
+                 {"predict", "state"},
+                 {"train", {"2019-12-30", "2019-12-31"}},
+                 {"valid", {"2020-01-01", "2020-01-02"}}}},
+               {"model", {{"type", "sequential"}, {"layers", {{{"type", "linear"}, {"features", 1}}}}}},
+               {"mesh", {{"domain", {kRanks, 1}}}},
+               {"train", {{"steps", 4}, {"batch_size", 1}}},
+               {"validation", {{"every", 2}}},
+               {"checkpoint", {{"every", 2}}},
+               {"machine",  // as if measured, which takes a while
+                {{"flops_per_second", 1e12},
+                 {"memory_bytes_per_second", 1e11},
+                 {"links", {{{"bytes_per_second", 1e10}, {"latency_seconds", 1e-6}}}}}},
+               {"output", folder + "/run"}};
+  json.merge_patch(changes);
+  return parse<Configuration>(json);
 }
 
 /// What ranks that are threads share.
 struct Surroundings {
   double limit_minutes = 0;
   bool stops_at_prediction = false;  ///< the stop is asked for at the first of a validation
+  Json changes = Json::object();     ///< of the configuration
   std::atomic<int> stop = 0;         ///< a signal
   std::atomic<double> seconds = 0;   ///< each prediction of a validation takes a minute
 };
@@ -94,7 +99,7 @@ void train(const std::string& folder, Surroundings&& around, const F& look) {
         options.max_minutes = around.limit_minutes;
         options.clock = [&around] { return around.seconds.load(); };
         options.observers = {&onlooker};
-        Trainer trainer(configuration_in(folder), options, world, log);
+        Trainer trainer(configuration_in(folder, around.changes), options, world, log);
         look(trainer.run(), onlooker);
       });
 }
@@ -131,6 +136,57 @@ TEST(TrainerStop, BeginsNoValidationThatTheTimeLimitWouldCutShort) {
     EXPECT_EQ(onlooker.predictions, 7);
     EXPECT_EQ(onlooker.validations, std::vector<std::int64_t>{4});
   });
+}
+
+/// Validations of seven minutes each behind every second step, and steps that take no time: each step behind
+/// a validation finds that more than six minutes have passed, and the last is saved anyway.
+TEST(TrainerStop, SavesByTheClockToo) {
+  for (const double minutes : {6.0, 7.5, 0.0}) {
+    const testing::TemporaryFolder folder;
+    write_field(folder.path() + "/fields.nc");
+    const Json changes = {{"train", {{"steps", 6}}},
+                          {"checkpoint", {{"every", 100}, {"keep", 9}, {"minutes", minutes}}}};
+    train(folder.path(), {.changes = changes},
+          [](ExitCode code, const Onlooker&) { EXPECT_EQ(code, ExitCode::kDone); });
+    std::set<std::string> saved;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/run/checkpoints"))
+      saved.insert(entry.path().filename().string());
+    std::set<std::string> expected = {"latest", "step_00000006"};
+    if (minutes == 6.0) expected.insert({"step_00000003", "step_00000005"});
+    if (minutes == 7.5) expected.insert("step_00000005");
+    EXPECT_EQ(saved, expected) << minutes;
+  }
+}
+
+/// Nothing changes with a learning rate of 0: the first validation is the best, and the second behind it the
+/// last, also where a run goes on between these two.
+TEST(TrainerStop, EndsWhenValidationsDoNotImprove) {
+  for (const int first : {20, 4}) {
+    const testing::TemporaryFolder folder;
+    write_field(folder.path() + "/fields.nc");
+    Json changes = {{"optimizer", {{"learning_rate", 0.0}}},
+                    {"validation", {{"patience", 2}}},
+                    {"checkpoint", {{"best", "x.rmse"}}},
+                    {"train", {{"steps", first}}}};
+    std::vector<std::int64_t> validations;
+    for (const int steps : {first, 20}) {
+      changes["train"]["steps"] = steps;
+      std::mutex lock;
+      train(folder.path(), {.changes = changes}, [&](ExitCode code, const Onlooker& onlooker) {
+        EXPECT_EQ(code, ExitCode::kDone);
+        const std::lock_guard guard(lock);
+        if (!onlooker.validations.empty() &&
+            (validations.empty() || validations.back() < onlooker.validations[0]))
+          validations.insert(validations.end(), onlooker.validations.begin(), onlooker.validations.end());
+      });
+    }
+    EXPECT_EQ(validations, (std::vector<std::int64_t>{2, 4, 6})) << first;
+    const Json summary = Json::parse(testing::text_of(folder.path() + "/run/summary.json"));
+    EXPECT_EQ(summary.at("steps"), 6);
+    EXPECT_EQ(summary.at("ended_by"), "validation.patience");
+    EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/best"), "step_00000002");
+    EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/latest"), "step_00000006");
+  }
 }
 
 }  // namespace trainer_stop_test

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMaxManifestBytes = 256 << 20;
 constexpr const char* kTemporary = ".tmp-";
 constexpr const char* kReplaced = ".old";
+constexpr const char *kLatest = "/latest", *kBest = "/best";
 /// Room beside the arrays for what describes them.
 constexpr std::int64_t kDescriptionBytes = 1 << 20;
 
@@ -101,22 +102,27 @@ bool better(double a, double b, const Retention& retention) {
   return retention.highest_is_best ? a > b : a < b;
 }
 
+bool is_named_as_pointer(const std::string& path) {
+  const std::string name = "/" + file_name(path);
+  return name == kLatest || name == kBest;
+}
+
 std::string checkpoint_at(const std::string& path) try {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  fs::path latest = folder;
+  fs::path pointer = folder;
   if (type_of(folder) == fs::file_type::directory &&
       type_of(manifest_path(folder)) == fs::file_type::not_found) {
-    if (type_of(latest / "checkpoints") == fs::file_type::directory) latest /= "checkpoints";
-    latest /= "latest";
+    if (type_of(pointer / "checkpoints") == fs::file_type::directory) pointer /= "checkpoints";
+    pointer += kLatest;
   }
-  if (latest.filename() != "latest" || type_of(latest) != fs::file_type::regular) return folder;
-  const std::string name = split(read_text(latest.string(), 1 << 10), '\n').front();
+  if (!is_named_as_pointer(pointer.string()) || type_of(pointer) != fs::file_type::regular) return folder;
+  const std::string name = split(read_text(pointer.string(), 1 << 10), '\n').front();
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos) {
     throw CheckpointError(
-        concat(latest.string(), " names ", quote(name), ", which is no checkpoint beside it"));
+        concat(pointer.string(), " names ", quote(name), ", which is no checkpoint beside it"));
   }
-  return (latest.parent_path() / name).string();
+  return (pointer.parent_path() / name).string();
 } catch (const FileError& error) {
   throw CheckpointError(error.what());
 }
@@ -170,7 +176,7 @@ CheckpointFolder::Survey CheckpointFolder::survey() const {
       result.warnings.push_back(concat(error.what(), "; it is passed over"));
     }
   }
-  if (result.whole.empty() && result.warnings.empty() && is_there(path_ + "/latest"))
+  if (result.whole.empty() && result.warnings.empty() && is_there(path_ + kLatest))
     result.warnings.push_back(concat(path_, "/latest names a checkpoint, and none is there"));
   std::ranges::sort(result.whole, [](const auto& a, const auto& b) {
     return std::tie(a.serial, a.step, a.name) > std::tie(b.serial, b.step, b.name);
@@ -201,7 +207,10 @@ std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
   std::vector<std::string> goes = names_in(path_, "step_");
   std::erase_if(goes, [&](const std::string& name) { return stays.contains(name); });
   if (goes.empty()) {
-    if (stays.empty()) remove_folder(path_ + "/latest");
+    if (stays.empty()) {
+      remove_folder(path_ + kLatest);
+      remove_folder(path_ + kBest);
+    }
     return "";
   }
   int number = 1;
@@ -214,7 +223,7 @@ std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
   }
   create_folder(aside);
   for (const std::string& name : goes) rename_path(concat(path_, "/", name), concat(aside, "/", name));
-  write_text_atomically(path_ + "/latest", newest);
+  write_text_atomically(path_ + kLatest, newest);
   sync_folder(aside);
   sync_folder(path_);
   return aside;
@@ -266,13 +275,19 @@ std::string CheckpointFolder::commit(const std::string& temporary, const Checkpo
   return path;
 }
 
-std::vector<bool> CheckpointFolder::kept(const std::vector<Entry>& whole, const Retention& retention) {
+std::optional<std::size_t> CheckpointFolder::best_of(const std::vector<Entry>& whole,
+                                                     const Retention& retention) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const auto& score = whole[i].score;
     if (retention.best_metric.empty() || !score || score->metric != retention.best_metric) continue;
     if (!best || better(score->value, whole[*best].score->value, retention)) best = i;
   }
+  return best;
+}
+
+std::vector<bool> CheckpointFolder::kept(const std::vector<Entry>& whole, const Retention& retention) {
+  const std::optional<std::size_t> best = best_of(whole, retention);
   std::vector<bool> result;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const bool newest = std::cmp_less(i, retention.keep);
@@ -283,13 +298,23 @@ std::vector<bool> CheckpointFolder::kept(const std::vector<Entry>& whole, const 
 }
 
 void CheckpointFolder::name_latest(const std::string& newest) const {
-  write_text_atomically(path_ + "/latest", file_name(newest));
+  write_text_atomically(path_ + kLatest, file_name(newest));
   reached(SavePhase::kLatestWritten, 0);
+}
+
+void CheckpointFolder::name_best(const std::vector<Entry>& whole, const Retention& retention) const {
+  const std::optional<std::size_t> best = best_of(whole, retention);
+  if (best) {
+    write_text_atomically(path_ + kBest, whole[*best].name);
+  } else {
+    remove_folder(path_ + kBest);
+  }
 }
 
 void CheckpointFolder::retire(const std::string& newest, const Retention& retention) const {
   discard(file_name(newest) + kReplaced);
   const std::vector<Entry> whole = survey().whole;
+  name_best(whole, retention);
   const std::vector<bool> keeps = kept(whole, retention);
   for (std::size_t i = 0; i < whole.size(); ++i) {
     if (keeps[i]) continue;

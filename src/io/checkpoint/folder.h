@@ -23,7 +23,8 @@ struct Retention {
 ///   step_00000200/rank_0000.h5, …, parameters.h5, manifest.json   whole or absent
 ///   step_00000200.old/                                            only while a step that exists is replaced
 ///   latest                                                        the name of the one saved last
-///   .tmp-…                                                        left by a run that died
+///   best                                                          the one with the best score, where there
+///   is .tmp-…                                                        left by a run that died
 ///
 /// Errors are FileError, and CheckpointError when HDF5 or a manifest fails.
 class CheckpointFolder {
@@ -61,11 +62,15 @@ class CheckpointFolder {
                      const std::vector<ShardRecord>& shards) const;
   /// Once the new one stands: lets `latest` name it.
   void name_latest(const std::string& newest) const;
+  /// Lets `best` name the one of these that has the best score; where none has one there is no such file.
+  void name_best(const std::vector<Entry>& whole, const Retention& retention) const;
   /// Then: removes those that are no longer kept.
   void retire(const std::string& newest, const Retention& retention) const;
   /// Forgets a checkpoint that was begun and not committed; never throws.
   static void abandon(const std::string& temporary) noexcept;
 
+  /// Of a survey the one that has the best score of the metric that counts, of several the one saved last.
+  static std::optional<std::size_t> best_of(const std::vector<Entry>& whole, const Retention& retention);
   /// Those of a survey that stay.
   static std::vector<bool> kept(const std::vector<Entry>& whole, const Retention& retention);
 
@@ -88,9 +93,11 @@ void as_checkpoint_error(Body&& body) {
 /// Whether score `a` is better than `b`.
 bool better(double a, double b, const Retention& retention);
 
-/// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` names that it is
-/// or holds, or that the folder `checkpoints` in it holds (of a run directory).
-/// @throws CheckpointError  when a `latest` names something elsewhere, or what is there cannot be looked at.
+/// Whether it is called as the files that name one of the checkpoints beside them: `latest`, `best`.
+bool is_named_as_pointer(const std::string& path);
+/// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` or `best` names
+/// that it is, or the file `latest` that it or the folder `checkpoints` in it holds (of a run directory).
+/// @throws CheckpointError  when such a file names something elsewhere, or what is there cannot be looked at.
 std::string checkpoint_at(const std::string& path);
 
 /// How often at most a checkpoint is chosen for a path.

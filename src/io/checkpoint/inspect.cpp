@@ -195,8 +195,7 @@ Inspection inspect_data(const std::string& path) {
 Inspection inspect(const std::string& path) {
   if (is_zarr_store(path)) return inspect_data(path);
   std::error_code unreadable;  // is told where it is opened
-  if (fs::is_directory(path, unreadable) || fs::path(path).filename() == "latest")
-    return inspect_checkpoint(path);
+  if (fs::is_directory(path, unreadable) || is_named_as_pointer(path)) return inspect_checkpoint(path);
   if (path.ends_with(".safetensors")) return inspect_safetensors(path);
   return inspect_data(path);
 }

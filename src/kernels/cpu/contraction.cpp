@@ -15,7 +15,7 @@ namespace {
 
 /// What contractions of a rank keep between calls.
 struct ContractionState {
-  ContractionPlans plans;
+  ContractionPlans plans{kProcessorRates};
   std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;
 };
 

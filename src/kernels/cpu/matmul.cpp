@@ -42,7 +42,7 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const memory::
   const auto uses_amx = [&] {
     return std::string_view(description.impl_info_str()).find("amx") != std::string_view::npos;
   };
-  while (a.dims().back() == kEndsTheProgram && uses_amx()) {
+  while (extents_of(a).back() == kEndsTheProgram && uses_amx()) {
     if (!description.next_impl()) throw dnnl::error(dnnl_unimplemented, "a product of 63 numbers");
   }
   return description;

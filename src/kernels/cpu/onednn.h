@@ -13,12 +13,20 @@ inline dnnl::memory::data_type onednn_type(DType dtype) {
   return dtype == DType::kBfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+inline dnnl::memory::dims extents_of(const dnnl::memory::desc& description) {
+#if DNNL_VERSION_MAJOR >= 3
+  return description.get_dims();
+#else
+  return description.dims();
+#endif
+}
+
 /// The same extents in the layout that oneDNN likes best.
 inline dnnl::memory::desc any_layout(const dnnl::memory::desc& plain) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {plain.get_dims(), plain.get_data_type(), dnnl::memory::format_tag::any};
+  return {extents_of(plain), plain.get_data_type(), dnnl::memory::format_tag::any};
 #else
-  return {plain.dims(), plain.data_type(), dnnl::memory::format_tag::any};
+  return {extents_of(plain), plain.data_type(), dnnl::memory::format_tag::any};
 #endif
 }
 

@@ -123,7 +123,8 @@ class Optimizer : public OptimizerKernels {
     if (!applies(numbers)) return;
     float* const a = average.data<float>();
     const float* const p = parameter.data<float>();
-    const auto keep = static_cast<float>(decay), rest = static_cast<float>(1.0 - decay);
+    const double now = average_decay(decay, number(numbers, UpdateNumbers::kUpdates));
+    const auto keep = static_cast<float>(now), rest = static_cast<float>(1.0 - now);
     for_ranges(threads_for(context, average.count(), 1), average.count(), kStep,
                [&](std::int64_t begin, std::int64_t end, int) {
                  vectorized([=] {

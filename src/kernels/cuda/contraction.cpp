@@ -31,7 +31,7 @@ struct ContractionState {
   ContractionState& operator=(const ContractionState&) = delete;
 
   cublasLtHandle_t handle = nullptr;
-  ContractionPlans plans;
+  ContractionPlans plans{kGpuRates};
   std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;  ///< null: a kernel of ours does the product
 };
 

@@ -38,6 +38,24 @@ void check(CUresult status, const char* what) {
   cuda::check(as_runtime(status), what);
 }
 
+CUmemAllocationProp properties_of(int device) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device;
+  return properties;
+}
+
+CUresult map_region(const Driver& driver, CUdeviceptr at, std::size_t bytes,
+                    CUmemGenericAllocationHandle handle, const CUmemLocation& location) {
+  CUresult status = driver.map(at, bytes, 0, handle, 0);
+  if (status != CUDA_SUCCESS) return status;
+  const CUmemAccessDesc access{location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  status = driver.set_access(at, bytes, &access, 1);
+  if (status != CUDA_SUCCESS) driver.unmap(at, bytes);
+  return status;
+}
+
 class DeviceMemory : public MemorySource {
  public:
   DeviceMemory(int device, std::shared_ptr<const Failures> failures)
@@ -45,9 +63,6 @@ class DeviceMemory : public MemorySource {
     cuda::check(cudaSetDevice(device), "choose the device");
     std::size_t free = 0;
     cuda::check(cudaMemGetInfo(&free, &total_), "ask for the device's memory");
-    properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    properties_.location.id = device;
     check(driver_.granularity(&unit_, &properties_, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
           "ask how memory is cut");
     total_ = rounded(total_);
@@ -72,7 +87,7 @@ class DeviceMemory : public MemorySource {
     if (used_ + bytes <= total_) status = driver_.create(&handle, bytes, &properties_, 0);
     const CUdeviceptr at = base_ + used_;
     if (status == CUDA_SUCCESS) {
-      status = map(at, bytes, handle);
+      status = map_region(driver_, at, bytes, handle, properties_.location);
       if (status != CUDA_SUCCESS) driver_.release(handle);
     }
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -93,16 +108,6 @@ class DeviceMemory : public MemorySource {
 
  private:
   std::size_t rounded(std::size_t bytes) const { return (bytes + unit_ - 1) / unit_ * unit_; }
-  CUresult map(CUdeviceptr at, std::size_t bytes, CUmemGenericAllocationHandle handle) const {
-    CUmemAccessDesc access{};
-    access.location = properties_.location;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    CUresult status = driver_.map(at, bytes, 0, handle, 0);
-    if (status != CUDA_SUCCESS) return status;
-    status = driver_.set_access(at, bytes, &access, 1);
-    if (status != CUDA_SUCCESS) driver_.unmap(at, bytes);
-    return status;
-  }
   /// Bytes held by this and other ranges of addresses.
   std::string in_use() const {
     std::size_t free = 0, total = 0, used = used_;
@@ -114,7 +119,7 @@ class DeviceMemory : public MemorySource {
   Driver driver_;
   int device_;
   std::shared_ptr<const Failures> failures_;
-  CUmemAllocationProp properties_{};
+  CUmemAllocationProp properties_ = properties_of(device_);
   std::size_t unit_ = 1, total_ = 0, used_ = 0;
   CUdeviceptr base_ = 0;
   std::vector<std::pair<CUmemGenericAllocationHandle, std::size_t>> regions_;
@@ -161,6 +166,26 @@ class MallocMemory : public MemorySource {
   std::vector<void*> regions_;  ///< where they are not apart
 };
 
+/// Whether the driver does so with the least that it maps: some sandboxes refuse what the device's attribute
+/// promises.
+bool maps_a_region(int device) {
+  const Driver driver;
+  const CUmemAllocationProp properties = properties_of(device);
+  std::size_t bytes = 0;
+  CUdeviceptr at = 0;
+  CUmemGenericAllocationHandle handle{};
+  if (driver.granularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS) return false;
+  if (driver.reserve(&at, bytes, 0, 0, 0) != CUDA_SUCCESS) return false;
+  CUresult status = driver.create(&handle, bytes, &properties, 0);
+  if (status == CUDA_SUCCESS) {
+    status = map_region(driver, at, bytes, handle, properties.location);
+    if (status == CUDA_SUCCESS) driver.unmap(at, bytes);
+    driver.release(handle);
+  }
+  driver.free(at, bytes);
+  return status == CUDA_SUCCESS || status == CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /// Whether the driver maps a device's memory at addresses of the program's choice: not that of a GPU which a
 /// hypervisor divides among machines.
 bool maps_memory(int device) {
@@ -168,7 +193,9 @@ bool maps_memory(int device) {
   int maps = 0;
   check(ask(&maps, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device),
         "ask whether memory can be mapped");
-  return maps != 0;
+  if (maps == 0) return false;
+  cuda::check(cudaSetDevice(device), "choose the device");
+  return maps_a_region(device);
 }
 
 }  // namespace

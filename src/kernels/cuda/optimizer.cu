@@ -197,9 +197,12 @@ struct Average {
   const double* numbers;
   T* average;
   const T* x;
-  T keep, rest;
+  double decay;
   __device__ void operator()(std::int64_t i) const {
-    if (numbers[UpdateNumbers::kApplies] != 0) average[i] = keep * average[i] + rest * x[i];
+    if (numbers[UpdateNumbers::kApplies] == 0) return;
+    const double updates = numbers[UpdateNumbers::kUpdates];
+    const double keep = fmin(decay, (1.0 + updates) / (10.0 + updates));  // average_decay()
+    average[i] = static_cast<T>(keep) * average[i] + static_cast<T>(1.0 - keep) * x[i];
   }
 };
 
@@ -235,16 +238,24 @@ __global__ void square_pieces(Runs runs, const E* x, double* sums) {
   }
 }
 
-/// sum += Σ of each run's pieces, one run after the other, by one block.
-__global__ void add_pieces(Runs runs, const double* sums, double* sum) {
-  for (std::int64_t run = 0; run < runs.count; ++run) {
+/// Σ of each run's pieces, each by a block.
+__global__ void add_pieces(Runs runs, const double* sums, double* of_runs) {
+  for (std::int64_t run = blockIdx.x; run < runs.count; run += gridDim.x) {
     const std::int64_t end = run + 1 < runs.count ? runs.runs[run + 1].first_piece : runs.pieces;
     double own = 0;
     for (std::int64_t piece = runs.runs[run].first_piece + threadIdx.x; piece < end; piece += kThreads)
       own += sums[piece];
     own = block_sum(own);
-    if (threadIdx.x == 0) *sum += own;
+    if (threadIdx.x == 0) of_runs[run] = own;
   }
+}
+
+/// sum += each of these, one after the other, by one thread.
+__global__ void add_in_order(const double* values, std::int64_t count, double* sum) {
+  if (threadIdx.x > 0) return;
+  double all = *sum;
+  for (std::int64_t i = 0; i < count; ++i) all += values[i];
+  *sum = all;
 }
 
 class Optimizer : public OptimizerKernels {
@@ -291,8 +302,7 @@ class Optimizer : public OptimizerKernels {
     visit_master(average.dtype(), [&](auto zero) {
       using T = decltype(zero);
       for_elements(context, average.count(),
-                   Average<T>{numbers.data<double>(), average.data<T>(), parameter.data<T>(),
-                              static_cast<T>(decay), static_cast<T>(1.0 - decay)});
+                   Average<T>{numbers.data<double>(), average.data<T>(), parameter.data<T>(), decay});
     });
   }
 
@@ -305,7 +315,10 @@ class Optimizer : public OptimizerKernels {
       start_kernel(context, blocks_for(placed.pieces), square_pieces<Element<T>>, placed, elements<T>(x),
                    sums.data<double>());
     });
-    start_kernel(context, 1, add_pieces, placed, sums.data<double>(), sum.data<double>());
+    Array of_runs(context, {placed.count}, DType::kFloat64, Purpose::kWorkspace);
+    start_kernel(context, blocks_for(placed.count), add_pieces, placed, sums.data<double>(),
+                 of_runs.data<double>());
+    start_kernel(context, 1, add_in_order, of_runs.data<double>(), placed.count, sum.data<double>());
   }
 
  private:

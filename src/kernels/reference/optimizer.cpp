@@ -119,11 +119,12 @@ class Optimizer : public OptimizerKernels {
   void exponential_average(Context&, double decay, const Array& numbers, Array& average,
                            const Array& parameter) const override {
     if (!applies(numbers)) return;
+    const double keep = average_decay(decay, number(numbers, UpdateNumbers::kUpdates));
     visit(average.dtype(), [&](auto zero) {
       using T = decltype(zero);
       for (std::int64_t i = 0; i < average.count(); ++i) {
-        average.data<T>()[i] = static_cast<T>(decay * static_cast<double>(average.data<T>()[i]) +
-                                              (1.0 - decay) * static_cast<double>(parameter.data<T>()[i]));
+        average.data<T>()[i] = static_cast<T>(keep * static_cast<double>(average.data<T>()[i]) +
+                                              (1.0 - keep) * static_cast<double>(parameter.data<T>()[i]));
       }
     });
   }

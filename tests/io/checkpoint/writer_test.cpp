@@ -268,14 +268,18 @@ TEST_F(Writer, KeepsEveryKthAndTheBest) {
   save(300, retention, 2.0);
   save(400, retention);
   save(500, retention, 1.5);
-  EXPECT_EQ(names(), (Names{"latest", "step_00000200", "step_00000300", "step_00000500"}));
+  EXPECT_EQ(names(), (Names{"best", "latest", "step_00000200", "step_00000300", "step_00000500"}));
+  EXPECT_EQ(testing::text_of(folder_ + "/best"), "step_00000200");
+  EXPECT_EQ(checkpoint_at(folder_ + "/best"), folder_ + "/step_00000200");
   save(550, retention, 0.5);
   save(570, retention, 0.7);
-  EXPECT_EQ(names(), (Names{"latest", "step_00000300", "step_00000550", "step_00000570"}));
+  EXPECT_EQ(names(), (Names{"best", "latest", "step_00000300", "step_00000550", "step_00000570"}));
+  EXPECT_EQ(testing::text_of(folder_ + "/best"), "step_00000550");
   retention.highest_is_best = true;
   save(580, retention, 0.1);
-  EXPECT_EQ(names(), (Names{"latest", "step_00000300", "step_00000580"}));  // 300 has 2.0
-  retention.best_metric = "t2m.rmse";                                       // no checkpoint has a score of it
+  EXPECT_EQ(names(), (Names{"best", "latest", "step_00000300", "step_00000580"}));
+  EXPECT_EQ(testing::text_of(folder_ + "/best"), "step_00000300");  // it has 2.0
+  retention.best_metric = "t2m.rmse";                               // no checkpoint has a score of it
   save(590, retention, 0.1);
   EXPECT_EQ(names(), (Names{"latest", "step_00000300", "step_00000590"}));
 }

@@ -38,7 +38,8 @@ struct Machine {
   int no_code = 209;  ///< the error where kernels are compiled for no compute capability below 8
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
-  int vmm = 1;  ///< 0: memory cannot be mapped at addresses of the program's choice, as on virtual GPUs
+  int vmm = 1;  ///< 0: memory cannot be mapped at addresses of the program's choice, as on virtual GPUs; 2:
+                ///< the attribute says that it can, and the driver refuses
   int fail_after = 0, fail_with = 0, fail_device = 0;
   int broken = 0;       ///< the error that devices cannot be counted for
   int unlike = -1;      ///< the device that is another model

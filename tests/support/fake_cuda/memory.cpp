@@ -114,6 +114,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 /// Ranges are backed from the first address on, without holes.
 CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long) {
+  if (machine().vmm == 2) return CUDA_ERROR_NOT_SUPPORTED;
   Devices& devices = Devices::all();
   const std::lock_guard lock(devices.mutex);
   const auto piece = devices.pieces.find(handle);

@@ -108,7 +108,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   if (attribute != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED || device < 0 ||
       device >= machine().devices)
     return CUDA_ERROR_INVALID_VALUE;
-  *value = machine().vmm;
+  *value = machine().vmm != 0 ? 1 : 0;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
