@@ -456,7 +456,7 @@ TEST_F(ResumeTest, ATrainingEndsWhenItsPatienceIsOver) {
   config_["checkpoint"] = {{"every", 10}, {"best", "t2m.rmse"}};
   config_["validation"] = {{"every", 4}, {"patience", 2}};
   config_["train"]["steps"] = 400;
-  config_["optimizer"]["learning_rate"] = 0.0;
+  config_["optimizer"] = {{"learning_rate", 0.0}};
   config_["schedule"] = {{"type", "constant"}};  // which does not know how many steps there are
   config_["log_every"] = 5;
   write();

@@ -91,7 +91,7 @@ void train(const std::string& folder, Surroundings&& around, const F& look) {
       kRanks, {}, [](int) { return Context::make_host(Backend::kCpu, 1); },
       [&](Communicator& world) {
         ASSERT_EQ(world.size(), kRanks);
-        Log log(false);
+        Log log(world.rank() == 0);  // which writes the lines that a run goes on from
         Onlooker onlooker(around, world.rank() == 0);
         RunOptions options;
         options.config_folder = folder;

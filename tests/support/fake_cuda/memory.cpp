@@ -114,7 +114,6 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 /// Ranges are backed from the first address on, without holes.
 CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long) {
-  if (machine().vmm == 2) return CUDA_ERROR_NOT_SUPPORTED;
   Devices& devices = Devices::all();
   const std::lock_guard lock(devices.mutex);
   const auto piece = devices.pieces.find(handle);
@@ -136,6 +135,7 @@ CUresult cuMemUnmap(CUdeviceptr, std::size_t) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemSetAccess(CUdeviceptr at, std::size_t, const CUmemAccessDesc*, std::size_t) {
+  if (machine().vmm == 2) return CUDA_ERROR_NOT_SUPPORTED;
   const std::lock_guard lock(Devices::all().mutex);
   return Devices::all().hold(reinterpret_cast<const void*>(at)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
