@@ -12,7 +12,7 @@ if [[ -z ${JIGSAW_INSIDE_SLURM-} ]]; then
   JIGSAW_INSIDE_SLURM=1 exec "$2/tests/slurm/with_slurm.sh" --nodes 2 "$0" "$@"
 fi
 
-train=$1 source=$2
+train=$(realpath "$1") source=$(realpath "$2") || exit 1
 shift 2
 scripts=$source/scripts/slurm
 work=$(mktemp -d /tmp/jigsaw-slurm-test-XXXXXX)
