@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds from clean in build/test, and runs every test: first all that a
-# stranger has, then those on real data (label real) where these are there.
+# Installs what is missing, builds from clean in build/test, and runs every test: those on real data (label real)
+# where these are there.
 #
 #   scripts/test.sh [options]
 #
@@ -96,17 +96,15 @@ if [[ $slurm == true ]]; then
 fi
 part "configuration" configure "${cuda_options[@]}" "$slurm_option" -DJIGSAW_BENCHMARKS=$benchmarks
 part "build" cmake --build $folder -- -k 0
-[[ $lint == false ]] || part "checks" scripts/check.sh
+[[ $lint == false ]] || part "checks" scripts/check.sh --seconds 60
 real_data=${JIGSAW_REAL_DATA-../shared/data}
 if [[ -n $label ]]; then
   part "tests with label $label" run_tests -L "$label"
+elif [[ -d $real_data ]]; then
+  part "tests, also on real data" run_tests
 else
+  say "no real data in $real_data: the tests with label real do not run"
   part "tests" run_tests --label-exclude '^real$'
-  if [[ -d $real_data ]]; then
-    part "tests on real data" run_tests -L '^real$'
-  else
-    say "no real data in $real_data: the tests with label real do not run"
-  fi
 fi
 
 python_tests() { JIGSAW_TRAIN=$PWD/$folder/apps/jigsaw-train/jigsaw-train PYTHONPATH=python python3 -m pytest -q -p no:cacheprovider python/tests; }

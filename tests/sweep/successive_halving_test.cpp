@@ -47,5 +47,25 @@ TEST(SuccessiveHalving, TheBestGoOnAndWhatFailedComesLast) {
   EXPECT_EQ(halving_participants(space, list, rounds, 2)[0].name, "a=2");
 }
 
+/// As validation.patience does it.
+TEST(SuccessiveHalving, ARunThatEndedBeforeItsRoundIsJudgedByItsLastValidation) {
+  const TemporaryFolder folder;
+  SearchSpace space;
+  const RunList list = RunList::update(folder.path(), {{{"a", 0}}, {{"a", 1}}});
+  const std::vector<HalvingRound> rounds = {{2, 10}, {1, 20}};
+  const auto put = [&](std::size_t run, int step, int loss, int exit_code) {
+    const std::filesystem::path at = list.folder_of(list.runs()[run]);
+    std::filesystem::create_directories(at);
+    put_text(at / "metrics.jsonl", concat(R"({"kind":"train","step":)", step, R"(,"loss":9})", "\n",
+                                          R"({"kind":"valid","step":)", step, R"(,"loss":)", loss, "}\n"));
+    write_exit_code(at, exit_code);
+  };
+  put(0, 10, 5, 0);
+  put(1, 8, 4, 75);
+  EXPECT_THROW(halving_participants(space, list, rounds, 1), NotYet);
+  put(1, 8, 4, 0);
+  EXPECT_EQ(halving_participants(space, list, rounds, 1)[0].name, "a=1");
+}
+
 }  // namespace
 }  // namespace jigsaw
