@@ -263,6 +263,12 @@ TEST_F(Inputs, ABatchIsWrittenAsTheModelIsGivenIt) {
     }
   }
   EXPECT_EQ(seen.size(), 4U);
+  // The same samples in parts.
+  ASSERT_EQ(run(1, command + " --overwrite --step 4 --set train.accumulate=2").exit_code, 0);
+  const NetcdfReader parts(output);
+  EXPECT_EQ(parts.values("time"), times);
+  EXPECT_EQ(parts.values("input"), input);
+  EXPECT_EQ(parts.values("forcing"), file.values("forcing"));
   ASSERT_EQ(run(1, command + " --overwrite --valid-batch 1").exit_code, 0);
   EXPECT_EQ(NetcdfReader(output).values("time")[0], 18659 * 86400.0);  // 2021-02-01
   for (const auto& [ranks, more, says] : {std::tuple{1, "", "--overwrite"},
