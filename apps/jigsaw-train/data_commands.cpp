@@ -16,6 +16,7 @@
 #include "samples/statistics.h"
 #include "task/objective.h"
 #include "task/opened_run.h"
+#include "train/data_report.h"
 
 namespace jigsaw {
 
@@ -178,7 +179,13 @@ ExitCode run_stats(const StatsOptions& options) {
     tell_statistics(use.pass, job.log);
     const auto objective = open_objective(configuration, job.folder, job.world, use);
     together(job.world, [&] {
-      if (job.world.rank() == 0) objective->data().statistics().save(options.output);
+      if (job.world.rank() != 0) return;
+      objective->data().statistics().save(options.output);
+      const auto* fields = dynamic_cast<const Dataset*>(&objective->data());
+      if (fields == nullptr) return;
+      const DataReport report = report_states(*fields);
+      for (const std::string& line : report.lines) job.log.info(line);
+      for (const std::string& warning : report.warnings) job.log.warn(warning);
     });
     job.log.info(concat("wrote ", options.output, "; data.normalization takes it"));
     return ExitCode::kDone;

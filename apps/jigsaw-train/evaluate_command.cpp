@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -53,7 +54,9 @@ struct EvaluateArguments {
   std::vector<std::string> predictions;  ///< of images: files to score in place of a model
   std::string climate;                   ///< as parse_climate_groups() takes it
   std::optional<std::int64_t> spin_up;
-  std::string json, netcdf, maps;
+  std::string json, netcdf;
+  MapPaths maps;
+  std::vector<int> map_leads;
   bool overwrite = false;
 };
 
@@ -67,7 +70,8 @@ void refuse_options(const EvaluateArguments& options, bool images) {
                       {"--threshold", !options.thresholds.empty()},
                       {"--fss-scales", !options.fss_scales.empty()},
                       {"--climatology", !options.climatology.empty()},
-                      {"--climate", !options.climate.empty()}},
+                      {"--climate", !options.climate.empty()},
+                      {"--error-maps", !options.maps.errors.empty()}},
       of_images = {{"--overlap", options.windows.overlap.has_value()},
                    {"--mirror", !options.windows.mirror.empty()},
                    {"--data-range", options.data_range.has_value()},
@@ -86,7 +90,8 @@ void refuse_for_sequences(const EvaluateArguments& options) {
                                       {"--threshold", !options.thresholds.empty()},
                                       {"--fss-scales", !options.fss_scales.empty()},
                                       {"--climatology", !options.climatology.empty()},
-                                      {"--climate", !options.climate.empty()}}) {
+                                      {"--climate", !options.climate.empty()},
+                                      {"--error-maps", !options.maps.errors.empty()}}) {
     if (given)
       throw ConfigError(
           concat("command line: ", option,
@@ -111,14 +116,25 @@ void refuse_model(const EvaluateArguments& options) {
   }
 }
 
-void refuse_without_climate(const EvaluateArguments& options) {
-  if (!options.climate.empty()) return;
-  for (const auto& [option, given] :
-       {std::pair{"--spin-up", options.spin_up.has_value()}, {"--maps", !options.maps.empty()}}) {
-    if (given)
-      throw ConfigError(
-          concat("command line: ", option, " has no effect without --climate all, season or month"));
+/// Options that are of what another one asks for.
+void refuse_void(const EvaluateArguments& options) {
+  const auto refuse = [](const char* option, bool given, const char* other) {
+    if (given) throw ConfigError(concat("command line: ", option, " has no effect without ", other));
+  };
+  if (options.climate.empty()) {
+    const char* const climate = "--climate all, season or month";
+    refuse("--spin-up", options.spin_up.has_value(), climate);
+    refuse("--maps", !options.maps.climate.empty(), climate);
   }
+  if (options.maps.errors.empty()) refuse("--map-leads", !options.map_leads.empty(), "--error-maps FILE");
+}
+
+/// The least first, each once.
+std::vector<int> in_order(std::vector<int> numbers) {
+  std::ranges::sort(numbers);
+  const auto [first, last] = std::ranges::unique(numbers);
+  numbers.erase(first, last);
+  return numbers;
 }
 
 /// Name and values of "pr=0.1,1,5"; nothing where the text is none such.
@@ -163,7 +179,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
       refuse_options(options, images);
       if (configuration.data.of_sequences()) refuse_for_sequences(options);
       refuse_model(options);
-      refuse_without_climate(options);
+      refuse_void(options);
       if (images) {
         scores.windows = windows_of(options.windows, configuration.data);
       } else {
@@ -203,7 +219,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
         {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name,
          options.climatology,
          ClimateOptions{parse_climate_groups(options.climate), static_cast<int>(options.spin_up.value_or(0))},
-         options.maps, by_default ? "data.valid" : "--period"},
+         options.maps, in_order(options.map_leads), by_default ? "data.valid" : "--period"},
         job.log);
     return ExitCode::kDone;
   });
@@ -266,9 +282,17 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   command.add_option("--json", options->json, "A JSON file to write all scores and spectra to");
   command.add_option("--netcdf", options->netcdf, "The same as NetCDF");
   command
-      .add_option("--maps", options->maps,
+      .add_option("--maps", options->maps.climate,
                   "A NetCDF file to write the maps of --climate to: means, their difference, deviations")
       .not_empty();
+  command
+      .add_option("--error-maps", options->maps.errors,
+                  "A NetCDF file to write maps of bias and RMSE to, and of members their spread, by lead")
+      .not_empty();
+  command
+      .add_option("--map-leads", options->map_leads,
+                  "Leads that --error-maps has, such as 1 4 12; default: all")
+      .within(1, 100'000);
   command.add_flag("--overwrite", options->overwrite, "Replace these files if they are there");
   return [options] { return run_evaluate(*options); };
 }

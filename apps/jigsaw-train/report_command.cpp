@@ -18,8 +18,8 @@ struct TableOptions {
 };
 
 ExitCode print_states(const ReportOptions& options, const TableOptions& table) {
-  if (!options.scores.empty() || !options.forecast.empty())
-    throw ConfigError("command line: --scores and --forecast have no effect with --states");
+  if (!options.scores.empty() || !options.forecast.empty() || !options.maps.empty())
+    throw ConfigError("command line: --scores, --forecast and --maps have no effect with --states");
   std::vector<RunStanding> runs;
   for (const std::string& run : options.runs) runs.push_back(standing_of(run));
   std::cout << (table.format == "json" ? standings_json(runs).dump(2) + "\n" : standings_text(runs));
@@ -36,6 +36,7 @@ std::function<ExitCode()> declare_report(const CommandOptions& command, const In
   command.add_option("--scores", options->scores,
                      "Scores of the first run, by evaluate --json or --netcdf; default: scores.json there");
   command.add_option("--forecast", options->forecast, "A file of predict to show maps of");
+  command.add_option("--maps", options->maps, "A file of evaluate --error-maps or --maps to show");
   auto table = std::make_shared<TableOptions>();
   command.add_flag("--states", table->states, "Print a table of how the runs stand, and write no file");
   command.add_option("--format", table->format, "Of --states: table or json").one_of({"table", "json"});

@@ -121,8 +121,8 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   if (sweep.wanted.empty()) throw ConfigError("the sweep has no run: one of its keys has no values");
   if (const auto different = std::ssize(sweep.wanted); different < sweep.space.count) {
-    print_warning(concat(sweep.space.count, " draws, ", different, " different: the sweep has ",
-                         counted(different, "run")),
+    print_warning(concat("of ", sweep.space.count, " runs that were asked for draws found ", different,
+                         " different ones: the sweep has ", counted(different, "run")),
                   0, 1);
   }
   sweep.folder = sweep.space.output.value_or(sweep.base.output + "_sweep");
@@ -406,6 +406,11 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
   if (options.local > 0 && !train.trace.empty()) {
     throw ConfigError(
         "command line: --trace is one file, and --local trains several runs; trace one of them with --index");
+  }
+  if (options.local > 0 && std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    throw ConfigError(
+        "command line: --local starts the ranks of each run itself, as many as --ranks says; start it "
+        "without mpirun");
   }
   if (options.local > 0) return train_all(options, train);
   const Sweep sweep = open_sweep(options, train.configuration);

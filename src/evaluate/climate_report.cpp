@@ -57,6 +57,27 @@ std::vector<std::string> trend_table_of(const ScoreReport& report, std::size_t v
 
 }  // namespace
 
+MapContents climate_maps(const ClimateOptions& options, std::map<std::string, std::string> attributes) {
+  const std::vector<std::string> groups = names_of(options.groups);
+  MapContents contents;
+  // In the order of ClimateMap.
+  contents.maps = {{"_mean", "time mean of forecasts", true, "mean"},
+                   {"_mean_truth", "time mean of the truth", true, "mean"},
+                   {"_bias", "time mean of forecasts less that of the truth", false, "mean"},
+                   {"_std", "standard deviation in time of forecasts", true, "standard_deviation"},
+                   {"_std_truth", "standard deviation in time of the truth", true, "standard_deviation"},
+                   {"_count", "number of forecasts and leads that count", false, "", true}};
+  contents.along = "climate_group";
+  contents.places.resize(groups.size());
+  std::iota(contents.places.begin(), contents.places.end(), 0);
+  contents.describe = [options, groups](NetcdfOutput& file, int variable) {
+    add_group_attributes(file, variable, groups);
+    file.add_numbers(NetcdfOutput::kFile, "spin_up", std::vector{options.spin_up});
+  };
+  contents.attributes = std::move(attributes);
+  return contents;
+}
+
 std::vector<std::string> climate_tables_of(const ScoreReport& report) {
   const ClimateScores* const climate = report.scores->climate();
   if (climate == nullptr) return {};

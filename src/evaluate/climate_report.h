@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "config/json.h"
+#include "evaluate/map_file.h"
 #include "evaluate/score_report.h"
 #include "files/netcdf_output.h"
 
@@ -20,6 +21,8 @@ std::span<const ClimateMeasure> climate_measures();
 
 /// What a variable of groups, from 0 on, is.
 void add_group_attributes(NetcdfOutput& file, int variable, const std::vector<std::string>& groups);
+/// The file of the maps of a climate. @param attributes  of the file.
+MapContents climate_maps(const ClimateOptions& options, std::map<std::string, std::string> attributes);
 /// For each variable a table of its scores by region and group, and one of its trends; none without a
 /// climate.
 std::vector<std::string> climate_tables_of(const ScoreReport& report);

@@ -2,45 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "array/host_view.h"
 #include "array/parallel.h"
-#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/pointwise.h"
 
 namespace jigsaw::inline evaluate {
 
 namespace {
 
-/// Elements that are combined, or summed up on the host, at a time.
+/// Elements that are summed up on the host at a time.
 constexpr std::int64_t kSlab = std::int64_t{1} << 20;
-
-/// The same part of all of them.
-TimeMoments part_of_moments(TimeMoments moments, std::int64_t first, const Shape& shape) {
-  for_each_array(moments, [&](Array& array) { array = array.slice(first, shape); });
-  return moments;
-}
-
-TimeMoments moments_on_host(const Context& context, TimeMoments moments) {
-  for_each_array(moments, [&](Array& array) { array = download(context, array); });
-  return moments;
-}
-
-/// Moments that stand on the host.
-struct HostMoments {
-  explicit HostMoments(const TimeMoments& of)
-      : count(of.count),
-        forecast(of.forecast_mean),
-        forecast_squares(of.forecast_squares),
-        truth(of.truth_mean),
-        truth_squares(of.truth_squares) {}
-  double forecast_variance(std::size_t i) const { return forecast_squares[i] / count[i]; }
-  double truth_variance(std::size_t i) const { return truth_squares[i] / count[i]; }
-
-  HostView<const double> count, forecast, forecast_squares, truth, truth_squares;
-};
 
 }  // namespace
 
@@ -80,71 +53,20 @@ ClimateScores::ClimateScores(Context& context, ClimateOptions options, Calendar 
                              std::size_t channels, std::vector<std::vector<double>> weights)
     : options_(options),
       calendar_(calendar),
-      piece_{piece.extent[1], piece.extent[2], piece.extent[3]},
       channels_(channels),
       weights_(std::move(weights)),
-      sums_(names_of(options.groups).size() * weights_.size() * channels) {
-  const Shape all{std::ssize(names_of(options.groups)), piece_[0], piece_[1], piece_[2]};
-  for_each_array(moments_, [&](Array& array) {
-    array = filled(context, all, DType::kFloat64, 0.0, Purpose::kWorkspace);
-  });
-}
+      moments_(context, names_of(options.groups).size(), piece),
+      sums_(names_of(options.groups).size() * weights_.size() * channels) {}
 
 void ClimateScores::add(const Rank& rank, int lead, const Layout& layout, const Array& members,
                         const Array& truth, std::span<const Time> times) {
-  layout_ = layout;
+  moments_.begin(layout);
   const Box box = rank.box(layout);
   if (lead < options_.spin_up || box.empty()) return;
-  const Shape one{1, piece_[0], piece_[1], piece_[2]};
-  const std::int64_t size = one.count(), each = members.shape()[0] / box.extent[0];
-  require(Shape({1, box.extent[1], box.extent[2], box.extent[3]}) == one, "a rank's points change");
   for (std::int64_t b = 0; b < box.extent[0]; ++b) {
     const Time time = times[static_cast<std::size_t>(box.begin[0] + b)];
-    for (const std::size_t group : groups_at(options_.groups, time, calendar_)) {
-      TimeMoments of_group = part_of_moments(moments_, static_cast<std::int64_t>(group) * size, one);
-      add_moments(rank.context, members.slice(b * each * size, {each, piece_[0], piece_[1], piece_[2]}),
-                  truth.slice(b * size, one), of_group);
-    }
-  }
-}
-
-/// Joins the moments of ranks that hold other samples, as Chan, Golub and LeVeque (1983) do, of all ranks at
-/// once: n = Σ n_r, mean = Σ n_r mean_r/n, squares = Σ (squares_r + n_r (mean_r − mean)²).
-void ClimateScores::combine(const Rank& rank) {
-  const AxisSet others = SampleGroup(rank.mesh, layout_, rank.box(layout_)).other_samples;
-  if (rank.mesh.communicator(others).size() == 1) return;
-  const std::int64_t all = moments_.count.count();
-  for (std::int64_t first = 0; first < all; first += kSlab) {
-    TimeMoments slab = part_of_moments(moments_, first, {std::min(kSlab, all - first)});
-    std::vector<std::vector<double>> own;  // as for_each_array() gives them
-    for_each_array(slab, [&](const Array& array) { own.push_back(download_values(rank.context, array)); });
-    const auto n = own[0].size();
-    const auto weighted = [](double count, double value) { return count > 0 ? count * value : 0.0; };
-    std::vector<double> means = own[0];
-    for (const std::size_t mean : {1, 3}) {
-      for (std::size_t i = 0; i < n; ++i) means.push_back(weighted(own[0][i], own[mean][i]));
-    }
-    sum_over(rank, others, means);
-    for (std::size_t i = 0; i < 2 * n; ++i) {
-      const double count = means[i % n];
-      means[n + i] = count > 0 ? means[n + i] / count : 0.0;
-    }
-    std::vector<double> squares;
-    for (const std::size_t mean : {1, 3}) {
-      for (std::size_t i = 0; i < n; ++i) {
-        const double apart = own[mean][i] - means[(mean + 1) / 2 * n + i];
-        squares.push_back(own[mean + 1][i] + weighted(own[0][i], apart * apart));
-      }
-    }
-    sum_over(rank, others, squares);
-    const auto part = [n](const std::vector<double>& from, std::size_t which) {
-      return std::span(from).subspan(which * n, n);
-    };
-    write_values(rank.context, slab.count, part(means, 0));
-    write_values(rank.context, slab.forecast_mean, part(means, 1));
-    write_values(rank.context, slab.truth_mean, part(means, 2));
-    write_values(rank.context, slab.forecast_squares, part(squares, 0));
-    write_values(rank.context, slab.truth_squares, part(squares, 1));
+    for (const std::size_t group : groups_at(options_.groups, time, calendar_))
+      moments_.add(rank, group, layout, members, truth, b);
   }
 }
 
@@ -156,16 +78,13 @@ struct ClimateScores::Point {
 /// Calls use(group, point, channel, Point) on one rank for each of them, the channels on several threads.
 template <typename F>
 void ClimateScores::for_each_point(const Rank& rank, const F& use) const {
-  Layout one = layout_;
-  one.global[0] = 1;  // ranks that held other samples have the same
-  const Box box = rank.box(one);
+  const Box box = rank.box(moments_.map_layout(1));  // ranks that held other samples have the same
   if (box.empty()) return;
-  const std::int64_t points = piece_[0] * piece_[1], width = piece_[2],
+  const Shape& piece = moments_.piece();
+  const std::int64_t points = piece[0] * piece[1], width = piece[2],
                      slab = std::max<std::int64_t>(1, kSlab / width);
   const auto use_slab = [&](std::size_t group, std::int64_t first, std::int64_t last) {
-    const std::int64_t from = (static_cast<std::int64_t>(group) * points + first) * width;
-    const TimeMoments here =
-        moments_on_host(rank.context, part_of_moments(moments_, from, {last - first, width}));
+    const TimeMoments here = moments_.on_host(rank.context, group, first, last - first);
     const HostMoments of(here);
     for_ranges(threads_for(rank.context.host(), width, last - first), width, 1,
                [&](std::int64_t begin, std::int64_t end, int) {
@@ -199,8 +118,8 @@ void ClimateScores::sum(const Rank& rank, const std::vector<double Sums::*>& kin
 }
 
 void ClimateScores::finish(const Rank& rank) {
-  if (layout_.global.rank() == 0) return;
-  combine(rank);
+  if (!moments_.any()) return;
+  moments_.combine(rank);
   const auto in_regions = [&](std::size_t group, std::size_t point, std::size_t channel, const auto& add) {
     for (std::size_t region = 0; region < weights_.size(); ++region) {
       const double weight = weights_[region][point];
@@ -247,23 +166,9 @@ ClimateScore ClimateScores::score(std::size_t channel, std::size_t region, std::
   return score;
 }
 
-Layout ClimateScores::map_layout() const {
-  Layout layout = layout_;
-  layout.global[0] = kClimateMaps;
-  return layout;
-}
-
-TimeMoments ClimateScores::moments(const Context& context, std::size_t group) const {
-  const std::int64_t size = piece_.count();
-  return moments_on_host(context, part_of_moments(moments_, static_cast<std::int64_t>(group) * size,
-                                                  {piece_[0], piece_[1], piece_[2]}));
-}
-
 std::vector<float> ClimateScores::maps(const TimeMoments& moments, const Box& box, std::int64_t channel) {
-  if (box.empty() || channel < box.begin[3] || channel >= box.end(3)) return {};
-  const HostMoments of(moments);
-  const auto value = [&](ClimateMap map, std::size_t i) {
-    switch (map) {
+  const auto value = [](std::int64_t map, const HostMoments& of, std::size_t i) {
+    switch (static_cast<ClimateMap>(map)) {
       case ClimateMap::kMean:
         return of.forecast[i];
       case ClimateMap::kTruthMean:
@@ -279,16 +184,7 @@ std::vector<float> ClimateScores::maps(const TimeMoments& moments, const Box& bo
     }
     return of.count[i];
   };
-  std::vector<float> values;
-  for (std::int64_t map = box.begin[0]; map < box.end(0); ++map) {
-    const auto which = static_cast<ClimateMap>(map);
-    for (std::int64_t point = 0; point < box.extent[1] * box.extent[2]; ++point) {
-      const auto i = static_cast<std::size_t>(point * box.extent[3] + channel - box.begin[3]);
-      const bool there = which == ClimateMap::kCount || of.count[i] > 0;
-      values.push_back(there ? static_cast<float>(value(which, i)) : std::nanf(""));
-    }
-  }
-  return values;
+  return maps_of_moments(moments, box, channel, static_cast<std::int64_t>(ClimateMap::kCount), value);
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "task/score_sums.h"
+#include "evaluate/map_file.h"
+#include "evaluate/point_moments.h"
 #include "times/time_axis.h"
 
 namespace jigsaw::inline evaluate {
@@ -44,8 +45,7 @@ constexpr int kClimateMaps = 6;
 /// truth do not count. Of several members mean and variance are over all of them, each weighing 1/M.
 /// Variances are those of a population (divided by the number).
 ///
-/// A rank holds five float64 numbers for each group, point and channel of its piece, where the predictions
-/// stand.
+/// A rank holds PointMoments of its piece.
 class ClimateScores {
  public:
   /// Takes the memory. @param piece  this rank's of [B, H, W, C], of which rows, columns and channels count.
@@ -66,11 +66,8 @@ class ClimateScores {
   std::vector<std::string> groups() const { return names_of(options_.groups); }
   ClimateScore score(std::size_t channel, std::size_t region, std::size_t group) const;
 
-  /// How maps of all channels lie, [kClimateMaps, H, W, C], when finish() was called: ranks that held other
-  /// samples hold other maps.
-  Layout map_layout() const;
-  /// A group's moments of this rank's piece, on the host.
-  TimeMoments moments(const Context& context, std::size_t group) const;
+  /// Those of the groups, when finish() was called.
+  const PointMoments& moments() const { return moments_; }
   /// What this rank holds of one channel's maps, [maps, rows, columns] of its box of the layout; NaN where
   /// nothing counts, but for the number.
   static std::vector<float> maps(const TimeMoments& moments, const Box& box, std::int64_t channel);
@@ -85,19 +82,16 @@ class ClimateScores {
   std::size_t index(std::size_t group, std::size_t region, std::size_t channel) const {
     return (group * weights_.size() + region) * channels_ + channel;
   }
-  void combine(const Rank& rank);
   template <typename F>
   void for_each_point(const Rank& rank, const F& use) const;
   void sum(const Rank& rank, const std::vector<double Sums::*>& kinds);
 
   ClimateOptions options_;
   Calendar calendar_;
-  Shape piece_;  // rows, columns, channels of this rank
   std::size_t channels_;
   std::vector<std::vector<double>> weights_;  // of regions
-  TimeMoments moments_;                       // [groups, rows, columns, channels]
-  Layout layout_;                             // of what was added; of no rank where nothing was
-  std::vector<Sums> sums_;                    // by group, region, channel
+  PointMoments moments_;
+  std::vector<Sums> sums_;  // by group, region, channel
 };
 
 }  // namespace jigsaw::inline evaluate

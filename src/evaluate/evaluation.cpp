@@ -13,7 +13,8 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "evaluate/climate_maps.h"
+#include "evaluate/climate_report.h"
+#include "evaluate/error_maps.h"
 #include "evaluate/score_files.h"
 #include "evaluate/score_report.h"
 #include "fields/shared_files.h"
@@ -118,8 +119,13 @@ void warn_of_not_finite(const ScoreReport& report, Log& log) {
 
 /// What makes no sense of this model and data.
 void require_options(const EvaluationOptions& options, const Dataset& data, int leads) {
-  require(options.maps.empty() || options.climate.groups != ClimateGroups::kNone,
+  require(options.maps.climate.empty() || options.climate.groups != ClimateGroups::kNone,
           "maps are those of a climate");
+  for (const int lead : options.map_leads) {
+    if (lead > leads)
+      throw ConfigError(concat("command line: --map-leads ", lead, " is beyond the last of ",
+                               counted(leads, "lead"), " that are scored; name more --leads"));
+  }
   if (data.files().of_months() && !options.climatology.empty())
     throw ConfigError(
         "command line: --climatology is by day of the year, and data.time_step is \"month\"; without it "
@@ -134,6 +140,17 @@ void require_options(const EvaluationOptions& options, const Dataset& data, int 
     throw ConfigError(concat("command line: --spin-up ", options.climate.spin_up, " leaves none of the ",
                              counted(leads, "lead"), " for --climate; name a smaller one, or more --leads"));
   }
+}
+
+/// Of which there are maps of errors; none where none are wanted.
+std::vector<int> map_leads_of(const EvaluationOptions& options, int leads) {
+  if (options.maps.errors.empty()) return {};
+  std::vector<int> all = options.map_leads;
+  if (all.empty()) {
+    all.resize(static_cast<std::size_t>(leads));
+    std::iota(all.begin(), all.end(), 1);
+  }
+  return all;
 }
 
 ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
@@ -180,7 +197,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   std::vector<Region> regions;
   std::vector<std::vector<double>> weights;
   std::optional<ScoreFiles> files;
-  std::unique_ptr<ClimateMapsFile> maps;
+  std::unique_ptr<MapFile> climate_file, error_file;
+  const std::vector<int> map_leads = map_leads_of(options, leads);
   std::unique_ptr<Climatology> climatology;
   together(run.world(), [&] {
     require_options(options, data, leads);
@@ -188,12 +206,16 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     weights = weights_of(regions, data, piece);
     if (run.world().rank() != 0) return;
     files.emplace(options.json, options.netcdf, options.overwrite, data.paths(), options.maps);
-    if (options.maps.empty()) return;
-    maps = std::make_unique<ClimateMapsFile>(
-        data.files(), data.channels().targets, options.climate,
-        std::map<std::string, std::string>{{"title", options.title},
-                                           {"source", concat("jigsaw-train, ", model.description())}},
-        files->maps());
+    const std::map<std::string, std::string> attributes = {
+        {"title", options.title}, {"source", concat("jigsaw-train, ", model.description())}};
+    const auto file_of = [&](const std::string& path, const MapContents& contents) {
+      return std::make_unique<MapFile>(data.files(), data.channels().targets, contents, path);
+    };
+    if (!options.maps.climate.empty())
+      climate_file = file_of(files->climate_maps(), climate_maps(options.climate, attributes));
+    if (!map_leads.empty())
+      error_file = file_of(files->error_maps(), error_maps(map_leads, members, data.options().lead_time,
+                                                           data.options().time_step.month, attributes));
   });
   together(run.world(), [&] { require_points(regions, weights, run.world()); });
   const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
@@ -212,7 +234,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   std::optional<ForecastScores> all;
   together(run.world(), [&] {
     all.emplace(rank.context, data, std::move(regions), piece, weights, leads, members, climatology.get(),
-                thresholds_of(data, run.configuration().validation), options.climate);
+                thresholds_of(data, run.configuration().validation), options.climate, map_leads);
   });
   ForecastScores& scores = *all;
   {
@@ -227,8 +249,16 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
        blank_remarks(data, times_of_forecasts(data, data.valid_windows(), leads), run.world()))
     log.warn(remark);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
-  if (!options.maps.empty())
-    write_maps(rank, run.world(), *scores.climate(), data.channels().targets.size(), maps.get());
+  const std::size_t channels = data.channels().targets.size();
+  if (!options.maps.climate.empty())
+    write_maps(rank, run.world(), scores.climate()->moments(), kClimateMaps, ClimateScores::maps, channels,
+               climate_file.get());
+  if (const ErrorMaps* errors = scores.error_maps()) {
+    const auto maps_of = [errors](const TimeMoments& moments, const Box& box, std::int64_t channel) {
+      return errors->maps_of(moments, box, channel);
+    };
+    write_maps(rank, run.world(), errors->moments(), errors->maps(), maps_of, channels, error_file.get());
+  }
   together(run.world(), [&] {
     if (run.world().rank() != 0) return;
     const ScoreReport report = report_of(model, data, options, scores, data.files());

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "evaluate/climate_scores.h"
+#include "evaluate/score_files.h"
 #include "predict/trained_model.h"
 
 namespace jigsaw::inline evaluate {
@@ -16,7 +17,8 @@ struct EvaluationOptions {
   std::string title;
   std::vector<std::string> climatology = {};  ///< files or patterns; none: that of data.train
   ClimateOptions climate = {};
-  std::string maps = {};              ///< a file of those of the climate; "": none
+  MapPaths maps = {};                 ///< of a climate only with one
+  std::vector<int> map_leads = {};    ///< of maps of errors, ascending; none: all
   std::string period = "data.valid";  ///< what names the windows that are scored
 };
 
@@ -24,7 +26,7 @@ struct EvaluationOptions {
 /// ForecastScores does. Tables go to the log. The climatology is that of data.train, as far as the files hold
 /// it, or that of files in WeatherBench 2's layout. Collective: what throws on one rank throws on all.
 ///
-/// @throws ConfigError  for regions that are none, a spin-up that leaves no lead, and files that exist;
+/// @throws ConfigError  for regions that are none, leads that are not scored, and files that exist;
 /// DataError
 void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log);
 

@@ -28,7 +28,7 @@ std::vector<double> whole_rows(const Rank& rank, const Layout& layout, const Arr
 ForecastScores::ForecastScores(Context& context, const Dataset& data, std::vector<Region> regions,
                                const Box& piece, const std::vector<std::vector<double>>& weights, int leads,
                                std::int64_t members, const Climatology* climatology, Thresholds thresholds,
-                               ClimateOptions climate)
+                               ClimateOptions climate, const std::vector<int>& map_leads)
     : data_(data),
       regions_(std::move(regions)),
       rows_(data.grid().row_weights()),
@@ -50,6 +50,7 @@ ForecastScores::ForecastScores(Context& context, const Dataset& data, std::vecto
     climate_ =
         std::make_unique<ClimateScores>(context, climate, data.files().calendar(), piece, channels_, weights);
   }
+  if (!map_leads.empty()) error_maps_ = std::make_unique<ErrorMaps>(context, map_leads, piece, members);
   if (!data.grid().periodic) return;
   fourier_ = std::make_unique<Fourier>(static_cast<std::size_t>(data.grid().shape()[1]));
   for (Power& power : power_) {
@@ -158,6 +159,7 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
   }
   thresholds_.add(rank, lead, layout, members, states.forecast, states.truth, weights_);
   if (climate_) add_climate(rank, lead, layout, members, states.truth, batch);
+  if (error_maps_) error_maps_->add(rank, lead, layout, members, states.forecast, states.truth);
   for (std::int64_t j = 0; j < members_ && !rank.box(layout).empty(); ++j) {
     const Array member = member_of(rank.context, members, members_, j);
     outside_.add(rank, layout, where_both(rank.context, member, states.truth), lead + 1, batch.times);
@@ -269,6 +271,7 @@ void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layou
 void ForecastScores::finish(const Rank& rank) {
   thresholds_.finish(rank);
   if (climate_) climate_->finish(rank);
+  if (error_maps_) error_maps_->finish(rank);
   if (!fourier_) return;
   for (Power& power : power_) {
     std::vector<double> all = power.forecast;

@@ -6,6 +6,7 @@
 
 #include "evaluate/climate_scores.h"
 #include "evaluate/climatology.h"
+#include "evaluate/error_maps.h"
 #include "evaluate/fourier.h"
 #include "evaluate/region.h"
 #include "evaluate/threshold_scores.h"
@@ -50,10 +51,12 @@ class ForecastScores {
   /// @param piece        this rank's of [B, H, W, C]. @param weights  of each region: Region::point_weights()
   /// of its rows and columns.
   /// @param climatology  for this rank's piece; null for none: then there is no ACC.
-  /// @param thresholds, climate  by which states are scored, too; of a climate the memory is taken here.
+  /// @param thresholds, climate  by which states are scored, too. @param map_leads  of which there are maps
+  /// of errors, from 1 on. Of a climate and of maps the memory is taken here.
   ForecastScores(Context& context, const Dataset& data, std::vector<Region> regions, const Box& piece,
                  const std::vector<std::vector<double>>& weights, int leads, std::int64_t members,
-                 const Climatology* climatology, Thresholds thresholds = {}, ClimateOptions climate = {});
+                 const Climatology* climatology, Thresholds thresholds = {}, ClimateOptions climate = {},
+                 const std::vector<int>& map_leads = {});
 
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
@@ -72,6 +75,8 @@ class ForecastScores {
   const ThresholdScores& thresholds() const { return thresholds_; }
   /// Null where no climate was asked for.
   const ClimateScores* climate() const { return climate_.get(); }
+  /// Null where no maps of errors were asked for.
+  const ErrorMaps* error_maps() const { return error_maps_.get(); }
   /// Where forecasts left what the model was trained on.
   const OutsideRange& outside() const { return outside_; }
 
@@ -132,6 +137,7 @@ class ForecastScores {
   std::size_t channels_;
   ThresholdScores thresholds_;
   std::unique_ptr<ClimateScores> climate_;
+  std::unique_ptr<ErrorMaps> error_maps_;
   OutsideRange outside_;
   std::vector<Means> means_;           // by lead, channel, region
   std::vector<Histogram> histograms_;  // by lead, channel, region

@@ -35,9 +35,9 @@ void write_text(const std::string& path, const std::string& text) {
 }  // namespace
 
 ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
-                       const std::vector<std::string>& inputs, const std::string& maps) {
+                       const std::vector<std::string>& inputs, const MapPaths& maps) {
   const std::vector<std::pair<const char*, std::string>> named = {
-      {"--json", json}, {"--netcdf", netcdf}, {"--maps", maps}};
+      {"--json", json}, {"--netcdf", netcdf}, {"--maps", maps.climate}, {"--error-maps", maps.errors}};
   for (std::size_t i = 0; i < named.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (named[i].second.empty() || named[j].second.empty()) continue;
@@ -48,7 +48,8 @@ ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool 
   }
   json_ = output_at(json, overwrite, "--json", inputs);
   netcdf_ = output_at(netcdf, overwrite, "--netcdf", inputs);
-  maps_ = output_at(maps, overwrite, "--maps", inputs);
+  climate_maps_ = output_at(maps.climate, overwrite, "--maps", inputs);
+  error_maps_ = output_at(maps.errors, overwrite, "--error-maps", inputs);
 }
 
 void ScoreFiles::write(const std::function<Json()>& json,
@@ -56,7 +57,7 @@ void ScoreFiles::write(const std::function<Json()>& json,
   if (json_)
     write_text(json_->temporary(), json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   if (netcdf_) netcdf(netcdf_->temporary());
-  commit_together({json_.get(), netcdf_.get(), maps_.get()});
+  commit_together({json_.get(), netcdf_.get(), climate_maps_.get(), error_maps_.get()});
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -8,22 +8,28 @@
 
 namespace jigsaw::inline evaluate {
 
+/// Files of maps; "": none.
+struct MapPaths {
+  std::string climate, errors;
+};
+
 /// Where the scores of an evaluation go, on the rank that writes. Either all files get their names or none.
 class ScoreFiles {
  public:
   /// Makes the files that are named under their temporary names; "": none.
   /// @throws ConfigError  when two are one, and what OutputFile throws.
   ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
-             const std::vector<std::string>& inputs = {}, const std::string& maps = "");
+             const std::vector<std::string>& inputs = {}, const MapPaths& maps = {});
 
-  /// The name under which maps are written; what is written there is closed before write(). "": none.
-  std::string maps() const { return maps_ ? maps_->temporary() : ""; }
-  /// Writes what is wanted of both others. @throws DataError  then there is none.
+  /// The names under which maps are written; what is written there is closed before write(). "": none.
+  std::string climate_maps() const { return climate_maps_ ? climate_maps_->temporary() : ""; }
+  std::string error_maps() const { return error_maps_ ? error_maps_->temporary() : ""; }
+  /// Writes what is wanted of the others. @throws DataError  then there is none.
   /// @param netcdf  writes and closes the file of this name.
   void write(const std::function<Json()>& json, const std::function<void(const std::string& path)>& netcdf);
 
  private:
-  std::unique_ptr<OutputFile> json_, netcdf_, maps_;
+  std::unique_ptr<OutputFile> json_, netcdf_, climate_maps_, error_maps_;
 };
 
 }  // namespace jigsaw::inline evaluate

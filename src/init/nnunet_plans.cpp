@@ -328,10 +328,9 @@ NnunetPlan read_nnunet_plan(const std::string& path, const std::string& name, co
   result.training.loss =
       concat(R"({"type": "dice_cross_entropy", "include_background": false, "smoothing": 1e-5)",
              plan.says("batch_dice") ? R"(, "batch": true})" : "}");
-  // Decay that goes through a momentum of 0.99, as nnU-Net's of 3e-5, acts like 100 times as much apart from
-  // it.
   result.training.optimizer =
-      R"({"type": "sgd", "momentum": 0.99, "nesterov": true, "learning_rate": 0.01, "weight_decay": 3e-3, "clip_norm": 12})";
+      R"({"type": "sgd", "momentum": 0.99, "nesterov": true, "learning_rate": 0.01, "weight_decay": 3e-5, )"
+      R"("decoupled_weight_decay": false, "clip_norm": 12})";
   result.training.schedule = R"({"type": "poly"})";
   result.training.validate_every = result.training.save_every = 2500;
   result.training.train = concat(R"({"steps": 250000, "batch_size": )", batch, "}");

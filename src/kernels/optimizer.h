@@ -55,10 +55,12 @@ void decide_update(Context& context, const GradientTerms& terms, const Array& lo
 
 struct AdamwOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool decoupled = true;  ///< else decay·p is a part of the gradient
 };
 
 /// torch.optim.AdamW (decoupled decay, Loshchilov and Hutter 2019), in place on runs of flat arrays of one
-/// type, f32 or f64: p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + eps). What lies between the runs stays as it is.
+/// type, f32 or f64: p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + eps). Or torch.optim.Adam: g ← g + decay·p, scaled
+/// before, and no other decay. What lies between the runs stays as it is.
 /// @param numbers  UpdateNumbers: where they do not apply nothing is changed.
 /// @param copy     bf16, as long as the parameter: gets what the runs become. Undefined: there is none.
 void adamw(Context& context, const AdamwOptions& options, std::span<const TrainedRun> runs,
@@ -70,10 +72,11 @@ void adamw(Context& context, const AdamwOptions& options, std::span<const Traine
 struct Momentum {
   double kept = 0.9;
   bool nesterov = false;
+  bool decoupled = true;  ///< as in AdamwOptions
 };
 
-/// torch.optim.SGD with momentum and decoupled decay: v ← kept·v + g, p ← p·(1 − lr·decay) − lr·v, or of
-/// Nesterov − lr·(g + kept·v). The rest as in adamw().
+/// torch.optim.SGD with momentum, and decoupled decay: v ← kept·v + g, p ← p·(1 − lr·decay) − lr·v, or of
+/// Nesterov − lr·(g + kept·v). Or torch.optim.SGD with its own: g ← g + decay·p. The rest as in adamw().
 void sgd(Context& context, const Momentum& momentum, std::span<const TrainedRun> runs, const Array& numbers,
          Array& parameter, const Array& gradient, Array& velocity, Array copy = {});
 

@@ -6,11 +6,7 @@
 #include "base/text.h"
 #include "layers/concat_skip.h"
 #include "layers/limits.h"
-#include "layers/sequential.h"
-#include "layers/sfno.h"
-#include "layers/unet.h"
-#include "layers/vit.h"
-#include "layers/weathermixer.h"
+#include "layers/registry.h"
 
 namespace jigsaw::inline layers {
 
@@ -205,19 +201,7 @@ std::vector<ParameterBlock*> Model::parameters() const {
 
 std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& description) {
   auto result = std::make_unique<Model>(description);
-  if (model.type() == "weathermixer") {
-    append_weathermixer(*result, model.options<WeatherMixerOptions>());
-  } else if (model.type() == "vit") {
-    append_vit(*result, model.options<VitOptions>());
-  } else if (model.type() == "swin") {
-    append_swin(*result, model.options<SwinOptions>());
-  } else if (model.type() == "sfno") {
-    append_sfno(*result, model.options<SfnoOptions>());
-  } else if (model.type() == "unet") {
-    append_unet(*result, model.options<UNetOptions>());
-  } else {
-    append_layers(*result, model.options<SequentialOptions>());
-  }
+  append_model(*result, model);
   result->finish();
   const FieldShape output = result->output();
   if (output.rows && description.rows && *output.rows != *description.rows) {

@@ -201,6 +201,41 @@ Zoo& zoo() {
   return the_zoo;
 }
 
+/// The named models, by what appends their layers.
+class Models {
+ public:
+  using Append = std::function<void(Model&, const Tagged&)>;
+
+  Models() : types_("model") {
+    add("weathermixer", "MLP-Mixer over patches of the fields (Jigsaw's network).", append_weathermixer);
+    add("vit", "Vision transformer over patches of the fields.", append_vit);
+    add("swin", "Transformer with attention inside shifted windows.", append_swin);
+    add("unet", "U-Net: convolutions on ever coarser grids and back, with skips.", append_unet);
+    add("sfno", "Spherical Fourier neural operator: convolutions on the sphere by its harmonics.",
+        append_sfno);
+    add("sequential", "Any chain of layers.", append_layers);
+  }
+  const TagRegistry& types() const { return types_; }
+  const Append& at(const std::string& name) const { return appends_.at(name); }
+
+ private:
+  template <typename Options>
+  void add(const char* name, const char* doc, void (*append)(Model&, const Options&)) {
+    types_.add<Options>(name, doc);
+    appends_[name] = [append](Model& model, const Tagged& tagged) {
+      append(model, tagged.options<Options>());
+    };
+  }
+
+  TagRegistry types_;
+  std::map<std::string, Append> appends_;
+};
+
+const Models& models() {
+  static const Models instance;
+  return instance;
+}
+
 }  // namespace
 
 const TagRegistry& layer_types() {
@@ -218,19 +253,10 @@ LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDesc
 }
 
 const TagRegistry& model_types() {
-  static const TagRegistry types = [] {
-    TagRegistry registry("model");
-    registry.add<WeatherMixerOptions>("weathermixer",
-                                      "MLP-Mixer over patches of the fields (Jigsaw's network).");
-    registry.add<VitOptions>("vit", "Vision transformer over patches of the fields.");
-    registry.add<SwinOptions>("swin", "Transformer with attention inside shifted windows.");
-    registry.add<UNetOptions>("unet", "U-Net: convolutions on ever coarser grids and back, with skips.");
-    registry.add<SfnoOptions>(
-        "sfno", "Spherical Fourier neural operator: convolutions on the sphere by its harmonics.");
-    registry.add<SequentialOptions>("sequential", "Any chain of layers.");
-    return registry;
-  }();
-  return types;
+  return models().types();
+}
+void append_model(Model& model, const Tagged& options) {
+  models().at(options.type())(model, options);
 }
 
 }  // namespace jigsaw::inline layers

@@ -11,7 +11,10 @@ const TagRegistry& layer_types();
 /// Builds one of them. @throws ConfigError that names the key.
 LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDescription& description);
 
-/// The models that configurations may name.
+/// The models that configurations may name. A new one is a source with its header, and a line in
+/// registry.cpp.
 const TagRegistry& model_types();
+/// Appends the layers of one of them. @throws ConfigError that names the key.
+void append_model(Model& model, const Tagged& options);
 
 }  // namespace jigsaw::inline layers

@@ -23,8 +23,8 @@ class AdamW : public UpdateRule {
 
   void update(Context& context, std::span<const TrainedRun> runs, const Array& numbers, Array parameter,
               const Array& gradient, std::span<Array> state, Array copy) const override {
-    adamw(context, {options_.betas[0], options_.betas[1], options_.eps}, runs, numbers, parameter, gradient,
-          state[0], state[1], std::move(copy));
+    adamw(context, {options_.betas[0], options_.betas[1], options_.eps, options_.decoupled_weight_decay},
+          runs, numbers, parameter, gradient, state[0], state[1], std::move(copy));
   }
 
  private:

@@ -12,7 +12,7 @@ struct AdamWOptions : OptimizerOptions {
 };
 void declare(Keys<AdamWOptions>& keys);
 
-/// AdamW with decoupled decay, as torch.optim.AdamW.
+/// AdamW with decoupled decay, as torch.optim.AdamW; with decay in the gradient torch.optim.Adam.
 std::unique_ptr<UpdateRule> make_rule(const AdamWOptions& options);
 
 }  // namespace jigsaw::inline optim

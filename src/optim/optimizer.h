@@ -16,7 +16,7 @@ namespace jigsaw::inline optim {
 /// cut as they are.
 class Optimizer {
  public:
-  /// @throws ConfigError when a group's pattern matches no parameter.
+  /// @throws ConfigError when a group's pattern matches no parameter, or all are frozen.
   Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks, const OptimizerOptions& options,
             std::unique_ptr<UpdateRule> rule);
   /// Of the type that a configuration chose.

@@ -20,6 +20,7 @@ void declare(Keys<ParameterGroupOptions>& keys);
 struct OptimizerOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0.01;
+  bool decoupled_weight_decay = true;
   double clip_norm = 1.0;
   double ema_decay = 0.0;
   std::vector<ParameterGroupOptions> groups;
@@ -29,9 +30,12 @@ struct OptimizerOptions {
 template <std::derived_from<OptimizerOptions> O>
 void declare_common(Keys<O>& keys) {
   keys.add("learning_rate", &O::learning_rate).changeable().at_least(0).doc("Step size after warm-up.");
-  keys.add("weight_decay", &O::weight_decay)
-      .at_least(0)
-      .doc("Decay of the parameters per step and rate, apart from the gradient's update.");
+  keys.add("weight_decay", &O::weight_decay).at_least(0).doc("Decay of the parameters per step and rate.");
+  keys.add("decoupled_weight_decay", &O::decoupled_weight_decay)
+      .doc(
+          "Parameters decay apart from the gradient's update; false: weight_decay times the parameter is "
+          "added to its "
+          "gradient, once that is clipped, as in torch.optim.Adam and torch.optim.SGD.");
   keys.add("clip_norm", &O::clip_norm)
       .changeable()
       .at_least(0)

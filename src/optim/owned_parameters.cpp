@@ -29,7 +29,7 @@ void add(const OptimizerOptions& options, const Segment& segment, OwnedParameter
   }
 }
 
-/// Every group is the first that matches some parameter.
+/// Every group is the first that matches some parameter, and some parameter is trained.
 void require_matches(const OptimizerOptions& options, const std::vector<ParameterBlock*>& blocks) {
   const auto first_of = [&](const std::string& name) {
     return std::ranges::find_if(
@@ -59,6 +59,16 @@ void require_matches(const OptimizerOptions& options, const std::vector<Paramete
                  "that matches counts; put it before them"));
     }
   }
+  const auto frozen = [&](const auto& parameter) {
+    if (parameter->momentum() > 0) return true;  // statistics, which follow and are not trained
+    const auto group = static_cast<std::size_t>(first_of(parameter->name()));
+    return group < options.groups.size() && options.groups[group].frozen;
+  };
+  const bool all_frozen = std::ranges::all_of(
+      blocks, [&](const ParameterBlock* block) { return std::ranges::all_of(block->parameters(), frozen); });
+  if (!options.groups.empty() && all_frozen)
+    throw ConfigError(
+        "optimizer.groups: every parameter of the model is frozen, so that nothing would be trained");
 }
 
 }  // namespace

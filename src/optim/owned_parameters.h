@@ -19,7 +19,8 @@ class OwnedParameters {
     std::vector<TrainedRun> followed;
   };
 
-  /// @throws ConfigError when a group's pattern matches no parameter, or none that groups before it leave.
+  /// @throws ConfigError when a group's pattern matches no parameter, or none that groups before it leave, or
+  ///                     all are frozen.
   OwnedParameters(const Rank& rank, const std::vector<ParameterBlock*>& blocks,
                   const OptimizerOptions& options);
 

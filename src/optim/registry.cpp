@@ -13,8 +13,10 @@ namespace {
 class Optimizers {
  public:
   Optimizers() : types_("optimizer", "adamw") {
-    add<AdamWOptions>("adamw", "AdamW, as torch.optim.AdamW.");
-    add<SgdOptions>("sgd", "Gradient descent with momentum and decoupled decay.");
+    add<AdamWOptions>("adamw", "AdamW, as torch.optim.AdamW, or Adam (decoupled_weight_decay).");
+    add<SgdOptions>("sgd",
+                    "Gradient descent with momentum, as torch.optim.SGD but that its decay is decoupled "
+                    "(decoupled_weight_decay).");
   }
 
   struct Entry {
@@ -44,7 +46,8 @@ class Schedules {
   Schedules() : types_("schedule", "cosine") {
     add<CosineOptions>("cosine", "Half a cosine from the learning rate to the final one.");
     add<PolyOptions>("poly", "A power of the part of the steps still to come, from the learning rate to 0.");
-    add<ConstantOptions>("constant", "The learning rate throughout.");
+    add<StepsOptions>("steps", "The learning rate, smaller by a factor from each of some steps on.");
+    add<ConstantOptions>("constant", "The learning rate throughout, but for its warm-up and cooldown.");
   }
   const TagRegistry& types() const { return types_; }
   const Make& at(const std::string& name) const { return makes_.at(name); }

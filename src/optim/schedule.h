@@ -15,6 +15,7 @@ class Schedule {
 
 struct ConstantOptions {
   std::int64_t warmup_steps = 0;
+  std::int64_t cooldown_steps = 0;
 };
 void declare(Keys<ConstantOptions>& keys);
 
@@ -30,7 +31,15 @@ struct PolyOptions {
 };
 void declare(Keys<PolyOptions>& keys);
 
-/// step/warmup while warming up, then 1.
+struct StepsOptions {
+  std::int64_t warmup_steps = 0;
+  std::vector<std::int64_t> at;
+  double factor = 0.1;
+};
+void declare(Keys<StepsOptions>& keys);
+
+/// step/warmup while warming up, then 1; in the last `cooldown` steps (steps − step + 1)/(cooldown + 1), so
+/// that every step moves.
 ///
 /// @param learning_rate  the optimizer's, which the factor belongs to.
 std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double learning_rate);
@@ -43,5 +52,8 @@ std::unique_ptr<Schedule> make_schedule(const CosineOptions& options, double lea
 /// The same warm-up, then (1 − (step − 1 − warmup)/(steps − warmup))^power:
 /// torch.optim.lr_scheduler.PolynomialLR with the steps after warm-up as total_iters, nnU-Net's schedule.
 std::unique_ptr<Schedule> make_schedule(const PolyOptions& options, double learning_rate);
+/// The same warm-up, then factor^n, n how many of `at` are below the step's number:
+/// torch.optim.lr_scheduler.MultiStepLR with `at` as milestones and `factor` as gamma.
+std::unique_ptr<Schedule> make_schedule(const StepsOptions& options, double learning_rate);
 
 }  // namespace jigsaw::inline optim

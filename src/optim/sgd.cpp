@@ -21,7 +21,8 @@ namespace {
 
 class Sgd : public UpdateRule {
  public:
-  explicit Sgd(const SgdOptions& options) : momentum_{options.momentum, options.nesterov} {}
+  explicit Sgd(const SgdOptions& options)
+      : momentum_{options.momentum, options.nesterov, options.decoupled_weight_decay} {}
 
   std::vector<std::string> state_names() const override { return {"sgd.momentum"}; }
 

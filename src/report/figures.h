@@ -21,14 +21,17 @@ using Figures = std::vector<Figure>;
 Figures curve_figures(const std::vector<RunRecord>& runs);
 /// Maps or slices of prediction, truth and difference, errors by latitude, spectra.
 Figures example_figures(const RunRecord& run, const std::string& suffix);
-/// What evaluate said: scores and means by lead, of thresholds their critical success index, and of ensembles
-/// how the truth lies among the members.
+/// What evaluate said: scores and means by lead, and of ensembles how the truth lies among the members.
 Figures score_figures(const RunRecord& run, const std::string& suffix);
+/// Of thresholds their critical success index, fractions skill score and reliability.
+Figures threshold_figures(const RunRecord& run, const LeadAxis& leads, const std::string& suffix);
 /// The same of sequences and of images, where the scores are of such.
 Figures sequence_score_figures(const RunRecord& run, const std::string& suffix);
 Figures image_score_figures(const RunRecord& run, const std::string& suffix);
 /// Maps of a file that predict wrote. @throws DataError
 Figures forecast_figures(const std::string& path);
+/// Maps of errors by lead, or of the bias of a climate, of a file that evaluate wrote. @throws DataError
+Figures map_figures(const std::string& path);
 /// Throughput, where a step goes, memory and bytes of ranks.
 Figures machine_figures(const std::vector<RunRecord>& runs);
 /// Which rank holds what of the field and of each parameter.
@@ -54,6 +57,8 @@ Series series_of(const std::string& label, const LeadAxis& leads, const Json& li
                  bool dashed);
 /// How many variables figures of scores show.
 inline constexpr std::size_t kMostScored = 8;
+/// The region that every file of scores of fields has, and the first of it.
+inline constexpr const char* kWholeGrid = "all";
 
 /// Pictures beside each other, as HTML.
 std::string row_of(const std::vector<std::string>& pictures);

@@ -40,6 +40,11 @@ LeadAxis::LeadAxis(LeadCount count, std::vector<double> leads) : leads_(std::mov
   }
 }
 
+std::vector<std::size_t> LeadAxis::ends() const {
+  if (leads_.size() < 2) return std::vector<std::size_t>(leads_.size(), 0);
+  return {0, leads_.size() - 1};
+}
+
 std::vector<double> LeadAxis::places() const {
   std::vector<double> places;
   for (const double lead : leads_) places.push_back(place(lead));

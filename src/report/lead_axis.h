@@ -25,6 +25,8 @@ class LeadAxis {
   std::size_t size() const { return leads_.size(); }
   /// As they were given.
   const std::vector<double>& leads() const { return leads_; }
+  /// The numbers of the first and the last of them, or of the only one.
+  std::vector<std::size_t> ends() const;
   /// Where they stand on the axis, and where any lead does.
   std::vector<double> places() const;
   double place(double lead) const { return lead / unit_; }

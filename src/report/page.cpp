@@ -143,6 +143,11 @@ void add_notes(const RunRecord& run, Page& page) {
   } else if (!run.over()) {
     page.note(concat(run.name, " has not ended: this is what it has written so far."));
   }
+  if (const Json cause = run.over() ? run.summary.value("ended_by", Json()) : Json(); cause.is_string()) {
+    page.note(concat(run.name, " ended at step ", text_at(run.summary, {"steps"}), " by ",
+                     cause.get<std::string>(), ": its validations no longer improved ",
+                     text_at(run.config, {"checkpoint", "best"}), "."));
+  }
   if (run.foreign_lines > 0) {
     page.note(concat(run.name,
                      ": lines of metrics.jsonl that are no JSON and are left out: ", run.foreign_lines, "."));
@@ -187,6 +192,7 @@ std::string report_page(const ReportOptions& options) {
     for (Figure& figure : score_figures(run, suffix)) figures.push_back(std::move(figure));
     page.section("Predictions beside the truth" + of, figures);
   }
+  if (!options.maps.empty()) page.section("Maps of scores", map_figures(options.maps));
   if (!options.forecast.empty()) page.section("Forecasts", forecast_figures(options.forecast));
   page.section("Time, memory and traffic", machine_figures(runs));
   for (const RunRecord& run : runs) {

@@ -7,8 +7,9 @@ namespace jigsaw::inline report {
 struct ReportOptions {
   std::vector<std::string> runs;  ///< run directories, at least one
   std::string output;             ///< the HTML file
-  std::string scores;    ///< evaluate's JSON or NetCDF for the first run; "": scores.json there, if any
-  std::string forecast;  ///< a file of predict; "": none
+  std::string scores;     ///< evaluate's JSON or NetCDF for the first run; "": scores.json there, if any
+  std::string forecast;   ///< a file of predict; "": none
+  std::string maps = "";  ///< a file of maps of evaluate; "": none
 };
 
 /// One HTML file without scripts and without anything that it loads: pictures are inline SVG, with PNG inside

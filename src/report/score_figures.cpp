@@ -12,9 +12,6 @@ namespace jigsaw::inline report {
 
 namespace {
 
-/// The region that every file of scores has, and the first of it.
-constexpr const char* kWholeGrid = "all";
-
 ShownVariables shown_with_whole_grid(const Json& by_variable) {
   std::vector<std::string> names;
   for (const auto& [variable, regions] : by_variable.items()) {
@@ -70,13 +67,17 @@ void add_means(const RunRecord& run, const LeadAxis& leads, const std::string& s
                               shown.remark(run.scores_path))});
 }
 
-/// A score of ensembles without unit.
+/// A score without unit.
 struct Ratio {
   const char *measure, *title;
   double mark;  ///< a line there
   const char* meaning;
 };
-constexpr std::array kRatios = {
+constexpr Ratio kAcc = {"acc", "Anomaly correlation", 0.6,
+                        "It is 1 where forecasts are perfect and 0 where they are as good as the "
+                        "climatology; below 0.6, the line, "
+                        "they are taken to be of little use."};
+constexpr std::array kEnsembleRatios = {
     Ratio{"spread_skill", "Spread over error", 1,
           "The spread over the error is 1 where the spread says how large errors are, and below where "
           "members are too alike."},
@@ -84,22 +85,43 @@ constexpr std::array kRatios = {
           "The skill of the CRPS is 1 where the forecast is perfect, and 0 where it is as good as "
           "persistence."}};
 
+/// A line for each variable that has it; nothing where none has.
+std::string plot_of_ratio(const Ratio& ratio, const Json& scores, const ShownVariables& shown,
+                          const LeadAxis& leads) {
+  Plot plot = small_plot(ratio.title, leads.label(), words_of(ratio.measure));
+  plot.marks = true;
+  plot.mark = ratio.mark;
+  for (const std::string& variable : shown.names) {
+    const Json& all = scores.at(variable).at(kWholeGrid);
+    if (!all.contains(ratio.measure)) continue;
+    Series series = series_of(variable, leads, all.at(ratio.measure), plot.series.size(), false);
+    if (std::ranges::any_of(series.y, [](double y) { return std::isfinite(y); }))
+      plot.series.push_back(std::move(series));
+  }
+  if (plot.series.empty()) return "";
+  if (plot.series.size() == 1) plot.title += concat(": ", plot.series[0].label);
+  return svg_of(plot);
+}
+
+void add_acc(const RunRecord& run, const LeadAxis& leads, const std::string& suffix, Figures& figures) {
+  const Json& scores = run.scores.at("scores");
+  const ShownVariables shown = shown_with_whole_grid(scores);
+  const std::string plot = plot_of_ratio(kAcc, scores, shown, leads);
+  if (!plot.empty())
+    figures.push_back(
+        {"fig-acc" + suffix, plot,
+         concat("Anomaly correlation coefficient by lead over the period that evaluate scored. ",
+                kAcc.meaning, shown.remark(run.scores_path))});
+}
+
 void add_ratios(const RunRecord& run, const LeadAxis& leads, const std::string& suffix, Figures& figures) {
   const Json& scores = run.scores.at("scores");
   const ShownVariables shown = shown_with_whole_grid(scores);
   std::vector<std::string> plots, meanings;
-  for (const Ratio& ratio : kRatios) {
-    Plot plot = small_plot(ratio.title, leads.label(), words_of(ratio.measure));
-    plot.marks = true;
-    plot.mark = ratio.mark;
-    for (const std::string& variable : shown.names) {
-      const Json& all = scores.at(variable).at(kWholeGrid);
-      if (all.contains(ratio.measure))
-        plot.series.push_back(series_of(variable, leads, all.at(ratio.measure), plot.series.size(), false));
-    }
-    if (plot.series.empty()) continue;
-    if (plot.series.size() == 1) plot.title += concat(": ", plot.series[0].label);
-    plots.push_back(svg_of(plot));
+  for (const Ratio& ratio : kEnsembleRatios) {
+    const std::string plot = plot_of_ratio(ratio, scores, shown, leads);
+    if (plot.empty()) continue;
+    plots.push_back(plot);
     meanings.push_back(ratio.meaning);
   }
   if (!plots.empty())
@@ -151,54 +173,6 @@ void add_rank_histograms(const RunRecord& run, const LeadAxis& leads, const std:
            shown.remark(run.scores_path))});
 }
 
-/// The critical success index of each threshold by lead, or where there is one lead by threshold.
-std::string plot_of_thresholds(const std::string& title, const LeadAxis& leads, const Json& by_threshold) {
-  Plot plot = small_plot(title, leads.label(), words_of("csi"));
-  plot.from_zero = true;
-  std::vector<std::pair<double, std::string>> thresholds;
-  for (const auto& [text, regions] : by_threshold.items())
-    thresholds.emplace_back(Json::parse(text).get<double>(), text);
-  std::ranges::sort(thresholds);
-  if (leads.size() == 1) {
-    plot.x_label = "threshold";
-    Series series{words_of("csi"), {}, {}, 0, false};
-    for (const auto& [threshold, text] : thresholds) {
-      series.x.push_back(threshold);
-      series.y.push_back(
-          series_of(text, leads, by_threshold.at(text).at(kWholeGrid).at("csi"), 0, false).y.front());
-    }
-    plot.series.push_back(std::move(series));
-    return svg_of(plot);
-  }
-  for (const auto& [threshold, text] : thresholds) {
-    plot.series.push_back(series_of(concat("≥ ", short_number(threshold)), leads,
-                                    by_threshold.at(text).at(kWholeGrid).at("csi"), plot.series.size(),
-                                    false));
-  }
-  return svg_of(plot);
-}
-
-void add_thresholds(const RunRecord& run, const LeadAxis& leads, const std::string& suffix,
-                    Figures& figures) {
-  const Json thresholds = run.scores.value("thresholds", Json::object());
-  std::vector<std::string> names, plots;
-  for (const auto& [variable, by_threshold] : thresholds.items()) names.push_back(variable);
-  const ShownVariables shown = shown_of(names, kMostScored);
-  for (const std::string& variable : shown.names) {
-    const Json scores = run.scores.at("scores").value(variable, Json::object());
-    plots.push_back(plot_of_thresholds(quantity(variable, scores.value("units", std::string())), leads,
-                                       thresholds.at(variable)));
-  }
-  if (!plots.empty())
-    figures.push_back(
-        {"fig-thresholds" + suffix, row_of(plots),
-         concat(
-             "Critical success index of thresholds", leads.size() == 1 ? "" : " by lead",
-             " over the period that evaluate scored: of what was forecast or came to reach a threshold, the "
-             "share that was forecast and came.",
-             shown.remark(run.scores_path))});
-}
-
 }  // namespace
 
 Plot small_plot(const std::string& title, const std::string& x_label, const std::string& y_label) {
@@ -227,10 +201,11 @@ Figures score_figures(const RunRecord& run, const std::string& suffix) {
     }
     const LeadAxis leads(lead_count_of_scores(run.scores), numbers_of(run.scores.at("lead_hours")));
     add_scores(run, leads, suffix, figures);
+    add_acc(run, leads, suffix, figures);
     add_means(run, leads, suffix, figures);
     add_ratios(run, leads, suffix, figures);
     add_rank_histograms(run, leads, suffix, figures);
-    add_thresholds(run, leads, suffix, figures);
+    for (Figure& figure : threshold_figures(run, leads, suffix)) figures.push_back(std::move(figure));
   });
   for (Figure& figure : figures) figure.caption += what_scored(run.scores);
   return figures;

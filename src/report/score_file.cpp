@@ -38,6 +38,39 @@ std::string before(const std::string& name, const std::string& ending) {
   return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : "";
 }
 
+/// "tp_csi" (tp_threshold, region, lead_time), and with one more dimension "tp_fss" and
+/// "tp_observed_frequency".
+void add_threshold_scores(VariableFile& file, const FileVariable& variable, Json& json) {
+  for (const char* measure : {"csi", "fss", "observed_frequency"}) {
+    const std::string name = before(variable.name, concat("_", measure));
+    const FileVariable* thresholds = name.empty() ? nullptr : file.find(name + "_threshold");
+    const bool of_lists = measure != std::string_view("csi");
+    if (thresholds == nullptr || variable.shape.rank() != (of_lists ? 4 : 3)) continue;
+    if (thresholds->shape.count() != variable.shape[0] || variable.shape[1] == 0) continue;
+    const std::int64_t leads = variable.shape[2], each = of_lists ? variable.shape[3] : 1;
+    std::vector<double> scales;
+    if (measure == std::string_view("fss")) {
+      const FileVariable* scale = file.find("fss_scale");
+      if (scale == nullptr || scale->shape.count() != each) continue;
+      scales = file.read_all(*scale);
+    }
+    const std::vector<double> all = values_of(file, variable);
+    auto from = all.begin();
+    for (const double threshold : file.read_all(*thresholds)) {
+      // The first region is the whole grid.
+      const std::vector<double> grid(from, from + leads * each);
+      from += variable.shape[1] * leads * each;
+      Json& to = json["thresholds"][name][Json(threshold).dump()]["all"];
+      if (scales.empty()) to[measure] = of_lists ? rows_of(grid, leads) : Json(grid);
+      for (std::size_t s = 0; s < scales.size(); ++s) {
+        Json& list = to[concat("fss_", std::llround(scales[s]))];
+        for (std::int64_t lead = 0; lead < leads; ++lead)
+          list.push_back(grid[static_cast<std::size_t>(lead * each) + s]);
+      }
+    }
+  }
+}
+
 Json scores_of_fields(VariableFile& file, const std::string& path) {
   const FileVariable *leads = file.find("lead_time"), *regions = file.find("region");
   if (leads == nullptr || regions == nullptr)
@@ -52,24 +85,15 @@ Json scores_of_fields(VariableFile& file, const std::string& path) {
   for (const FileVariable& variable : file.variables()) {
     if (std::ranges::find(variable.dimensions, "climate_group") != variable.dimensions.end()) continue;
     if (const std::string name = before(variable.name, "_rank_histogram");
-        !name.empty() && variable.shape.rank() == 3) {
+        !name.empty() && variable.shape.rank() == 3 && variable.shape[0] > 0) {
       const Json by_lead = rows_of(values_of(file, variable), variable.shape[0] * variable.shape[1]);
       json["rank_histograms"][name]["all"] = Json(by_lead.begin(), by_lead.begin() + variable.shape[1]);
     }
-    if (const std::string name = before(variable.name, "_csi"); !name.empty() && variable.shape.rank() == 3) {
-      const FileVariable* thresholds = file.find(name + "_threshold");
-      if (thresholds == nullptr) continue;
-      const std::vector<double> all = values_of(file, variable);
-      auto from = all.begin();
-      for (const double threshold : file.read_all(*thresholds)) {
-        json["thresholds"][name][Json(threshold).dump()]["all"]["csi"] =
-            std::vector<double>(from, from + variable.shape[2]);
-        from += variable.shape[1] * variable.shape[2];
-      }
-    }
-    const auto columns = static_cast<std::ptrdiff_t>(variable.shape.rank() == 2 ? variable.shape[1] : 0);
-    for (const char* measure :
-         {"persistence_rmse", "rmse", "acc", "crps", "spread", "spread_skill", "crps_skill"}) {
+    add_threshold_scores(file, variable, json);
+    const bool by_region = variable.shape.rank() == 2 && variable.shape[0] > 0;
+    const auto columns = static_cast<std::ptrdiff_t>(by_region ? variable.shape[1] : 0);
+    for (const char* measure : {"persistence_rmse", "rmse", "acc", "crps", "spread", "spread_skill",
+                                "crps_skill", "forecast_mean", "truth_mean"}) {
       const std::string name = before(variable.name, concat("_", measure));
       if (name.empty() || columns == 0) continue;
       const std::vector<double> all = values_of(file, variable);

@@ -119,11 +119,8 @@ std::vector<Assignment> candidates(const SearchSpace& space, const Json& base) {
     for (const Assignment& combination : grid(space)) add(applicable(space, order, base, combination));
     return result;
   }
-  const bool endless = std::ranges::any_of(
-      space.keys, [](const auto& key) { return key.second.is_range() && !key.second.integer; });
   std::int64_t in_vain = 0;  // draws in a row that gave no other run
-  for (std::int64_t i = 0; std::ssize(result) < space.count; ++i) {
-    if (i >= space.count && (!endless || in_vain >= kMostDrawsInVain)) break;
+  for (std::int64_t i = 0; std::ssize(result) < space.count && in_vain < kMostDrawsInVain; ++i) {
     Assignment all;
     for (const auto& [name, key] : space.keys) all[name] = draw(key, name, space.seed, i);
     in_vain = add(applicable(space, order, base, all)) ? 0 : in_vain + 1;

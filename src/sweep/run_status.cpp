@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -25,7 +26,8 @@ std::filesystem::path metrics_file(const std::filesystem::path& folder) {
 
 /// The metric in a validation line.
 std::optional<double> metric_in(const Json& line, const std::string& metric) {
-  const auto number = [](const Json& json) {
+  const auto number = [](const Json& json) -> std::optional<double> {
+    if (json.is_null()) return std::nan("");  // as metrics.jsonl has what is not finite
     return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
   };
   if (line.contains(metric)) return number(line.at(metric));
@@ -123,11 +125,22 @@ RunStatus how_it_ended(const std::filesystem::path& folder) {
   return status;
 }
 
+bool ended_itself(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "summary.json";
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(path, unreadable)) return false;
+  std::ifstream file(path);
+  const Json summary = Json::parse(file, nullptr, false);
+  return summary.is_object() && summary.contains("ended_by");
+}
+
 RunStatus run_status(const std::filesystem::path& folder, const std::string& metric) {
   RunStatus status = how_it_ended(folder);
   for_each_line(folder, [&](const std::string& kind, std::int64_t step, const Json& line) {
     if (kind == "train") status.step = step;
-    if (kind == "valid") status.metric = metric_in(line, metric);
+    if (kind != "valid") return;
+    status.metric = metric_in(line, metric);
+    if (status.metric && !std::isfinite(*status.metric)) status.metric.reset();
   });
   return status;
 }

@@ -23,17 +23,21 @@ struct RunStatus {
   RunState state = RunState::kWaiting;
   std::optional<int> exit_code;  ///< of its last end that left one
   std::int64_t step = 0;         ///< of the last training line
-  std::optional<double> metric;  ///< of the last validation, when it has it
+  std::optional<double> metric;  ///< of the last validation, when it has it and it is finite
 };
 
 /// Reads a run's folder. What is not there, or torn, counts as not known.
 /// @param metric  "loss" or "t2m.rmse", see SearchSpace::metric.
 RunStatus run_status(const std::filesystem::path& folder, const std::string& metric);
 
+/// Whether the run ended itself before its last step, as its summary says (validation.patience).
+bool ended_itself(const std::filesystem::path& folder);
+
 /// The state and the exit code alone, without reading metrics.
 RunStatus how_it_ended(const std::filesystem::path& folder);
 
-/// The metric of the validation after a step; nothing when that is not there or not a number.
+/// The metric of the validation after a step, NaN where it is not finite; nothing when that is not there or
+/// lacks it.
 std::optional<double> metric_at_step(const std::filesystem::path& folder, const std::string& metric,
                                      std::int64_t step);
 

@@ -42,12 +42,16 @@ std::vector<SweepRun> halving_participants(const SearchSpace& space, const RunLi
       std::optional<double> metric = metric_at_step(folder, space.metric, rounds[r].steps);
       const RunStatus status = metric ? RunStatus{} : run_status(folder, space.metric);
       // One that validation.patience has ended is judged by its last.
-      if (status.state == RunState::kFinished && status.step < rounds[r].steps) metric = status.metric;
-      if (!metric && status.state != RunState::kFailed) {
+      const bool ended =
+          status.state == RunState::kFinished && status.step < rounds[r].steps && ended_itself(folder);
+      if (ended) metric = status.metric;
+      if (!metric && !ended && status.state != RunState::kFailed) {
         throw NotYet(concat("round ", r + 2, " of the sweep waits for run ", run.name,
                             ", whose validation after step ", rounds[r].steps, " is not there yet (or lacks ",
                             quote(space.metric), ")"));
       }
+      // A score that is not finite comes last, as a run that failed does.
+      if (metric && !std::isfinite(*metric)) metric.reset();
       judged.emplace_back(metric, run);
     }
     std::stable_sort(judged.begin(), judged.end(), [&](const auto& a, const auto& b) {

@@ -330,13 +330,17 @@ void declare(Keys<Configuration>& keys) {
                       "; known: ", join(targets, ", ")));
     }
     // Of images these keys are void, which is said of them.
-    const bool compares_members = has_crps(o.loss);
-    if (compares_members && o.ensemble.members < 2 && !o.data.of_images())
+    const bool compares_members = has_crps(o.loss), of_fields = !o.data.of_images() && !o.data.of_sequences();
+    if (compares_members && o.data.of_sequences())
+      at.error("loss",
+               "has a term \"crps\", which compares members, and there are none where data.dims is given");
+    if (compares_members && o.ensemble.members < 2 && of_fields)
       at.error("loss", "has a term \"crps\", which compares members; set ensemble.members to 2 or more");
-    if (!compares_members && o.ensemble.members > 1 && !o.data.of_images()) {
+    if (!compares_members && o.ensemble.members > 1 && of_fields) {
       at.error("ensemble.members",
                concat("is ", o.ensemble.members,
-                      ", and the loss has no term \"crps\", so that members would learn to be equal"));
+                      ", and the loss has no term \"crps\" of a weight above 0, so that members "
+                      "would learn to be equal"));
     }
   });
   keys.add("name", &O::name).changeable().doc("What people call the run.");

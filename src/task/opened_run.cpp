@@ -18,9 +18,11 @@ bool validates(const Configuration& configuration, const SampleSource& data) {
   return configuration.validation.every > 0 && data.count(Split::kValid) > 0;
 }
 
-double steps_of_epochs(const TrainOptions& train, const SampleSource& data) {
+/// @param seen  of the samples.
+double steps_of_epochs(const TrainOptions& train, const SampleSource& data, std::int64_t seen = 0) {
   const auto windows = static_cast<double>(data.count(Split::kTrain));
-  return std::ceil(*train.epochs * windows / static_cast<double>(train.batch_size));
+  return std::ceil((*train.epochs * windows - static_cast<double>(seen)) /
+                   static_cast<double>(train.batch_size));
 }
 
 void check_epochs(const Configuration& configuration, const SampleSource& data) {
@@ -105,7 +107,8 @@ std::int64_t OpenedRun::total_steps() const {
   const TrainOptions& train = configuration_.train;
   if (train.steps) return *train.steps;
   if (!train.epochs) return 1000;
-  return std::max<std::int64_t>(1, std::llround(steps_of_epochs(train, data())));
+  const std::int64_t to_come = std::llround(steps_of_epochs(train, data(), seen_.samples));
+  return std::max<std::int64_t>(1, seen_.steps + std::max<std::int64_t>(0, to_come));
 }
 
 void check_best(const Configuration& configuration, const SampleSource& data) {

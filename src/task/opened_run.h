@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "samples/sampler.h"
 #include "task/given_statistics.h"
 #include "task/placed_model.h"
 
@@ -61,8 +62,12 @@ class OpenedRun {
 
   /// Whether the configuration asks for validations and has data for them.
   bool validates() const;
-  /// Updates that the configuration asks for: train.steps, or as many as its epochs take.
+  /// Updates that the configuration asks for: train.steps, or as many as its epochs take, with those made
+  /// before the batch size changed.
   std::int64_t total_steps() const;
+  /// Of a run that goes on with another batch size than it had.
+  void go_on_behind(const SamplesSeen& seen) { seen_ = seen; }
+  const SamplesSeen& seen() const { return seen_; }
 
  private:
   Configuration configuration_;
@@ -70,6 +75,7 @@ class OpenedRun {
   Communicator& world_;
   std::unique_ptr<Objective> objective_;
   std::unique_ptr<PlacedModel> placed_;
+  SamplesSeen seen_;
 };
 
 /// @throws ConfigError  when `checkpoint.best` names no number that this run's validations give.

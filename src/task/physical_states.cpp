@@ -26,6 +26,18 @@ ValueFunction function_of(TransformKind kind) {
   return ValueFunction::kNone;
 }
 
+/// The range of a channel's states less a few roundings, of normalised or of packed numbers; a state that a
+/// transform gives is never below 0.
+StateChannel alike_of(const StateChannel& state, const FieldStatistics& field, const Transform& transform) {
+  const double size = transform.linear() ? std::abs(field.mean) + field.deviation
+                                         : transform.inverse(field.mean + field.deviation);
+  const double few = 0x1p-20 * size, least = transform.linear() ? state.low : std::max(state.low, 0.0);
+  StateChannel alike;
+  alike.low = least + few;
+  alike.high = state.high - few;
+  return alike;
+}
+
 }  // namespace
 
 PhysicalStates::PhysicalStates(const Channels& channels, const Statistics& statistics, Predict predict) {
@@ -42,12 +54,7 @@ PhysicalStates::PhysicalStates(const Channels& channels, const Statistics& stati
     state.low = target.range.low;
     state.high = target.range.high;
     clamped_.push_back(state);
-    const double few =
-        state.function == ValueFunction::kNone ? 0x1p-20 * (std::abs(field.mean) + field.deviation) : 0;
-    StateChannel alike;
-    alike.low = state.low + few;
-    alike.high = state.high - few;
-    alike_.push_back(alike);
+    alike_.push_back(alike_of(state, field, target.transform));
   }
 }
 

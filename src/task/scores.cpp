@@ -14,8 +14,12 @@
 namespace jigsaw::inline task {
 
 double ValidationResult::number(const std::string& name) const {
+  return number_in(loss, metrics(0), name);
+}
+
+double number_in(double loss, const Json& metrics, const std::string& name) {
   if (name == "loss") return loss;
-  for (const auto& [target, scores] : metrics(0).items()) {
+  for (const auto& [target, scores] : metrics.items()) {
     if (!name.starts_with(target + ".")) continue;
     const std::string measure = name.substr(target.size() + 1);
     if (scores.contains(measure)) return scores.at(measure).get<double>();

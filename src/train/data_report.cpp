@@ -402,6 +402,13 @@ std::vector<std::string> coverage_warnings(const Dataset& data, const std::vecto
   return all;
 }
 
+DataReport report_states(const Dataset& data) {
+  DataReport report;
+  report_values(data.statistics(), report);
+  report_jumps(data, report);
+  return report;
+}
+
 DataReport report_data(const Configuration& configuration, SampleSource& data) {
   DataReport report;
   const std::int64_t train = data.count(Split::kTrain), valid = data.count(Split::kValid);

@@ -27,6 +27,10 @@ std::vector<std::string> coverage_warnings(const Dataset& data, const std::vecto
 /// edge_warnings() and area_warnings(). Local.
 DataReport report_data(const Configuration& configuration, SampleSource& data);
 
+/// Of the states of the training period, as far as they were read for statistics: their ranges, what is
+/// missing, and files in which values begin where those of the file before them do not end. Local.
+DataReport report_states(const Dataset& data);
+
 /// Of the times that are there in a period whose two ends are asked for: what is wrong with them, "" when
 /// nothing is. Times that follow each other by more than the usual step (the most frequent one) leave a gap.
 ///

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "comm/agreement.h"
+#include "optim/registry.h"
 #include "samples/dataset.h"
 #include "samples/read_layout.h"
 #include "train/data_report.h"
@@ -170,12 +171,21 @@ void tell_reading(Log& log, OpenedRun& run) {
 
 void tell_steps(Log& log, const OpenedRun& run) {
   const TrainOptions& train = run.configuration().train;
-  const double samples = static_cast<double>(run.total_steps()) * static_cast<double>(train.batch_size);
+  const auto samples = static_cast<double>(run.seen().in(run.total_steps(), train.batch_size));
   char epochs[32];
   std::snprintf(epochs, sizeof epochs, "%.4g",
                 samples / static_cast<double>(run.data().count(Split::kTrain)));
   tell(log, concat("training: ", counted(run.total_steps(), "step"), " with ",
                    counted(train.batch_size, "sample"), " each, ", epochs, " epochs"));
+  const std::int64_t steps = run.total_steps();
+  const double rate = common_options(run.configuration().optimizer).learning_rate;
+  const auto schedule = make_schedule(run.configuration().schedule, rate);
+  const double last = schedule->factor(steps, steps);
+  if (last >= 1 || schedule->factor(steps + 1, steps + 1) <= last) return;  // it does not rise in the end
+  char part[32];
+  std::snprintf(part, sizeof part, "%.3g", 100 * last);
+  log.warn(concat("schedule.warmup_steps is more than all steps of the training: its last one has ", part,
+                  " % of the learning rate"));
 }
 
 }  // namespace

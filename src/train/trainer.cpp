@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <utility>
 
 #include "base/progress_bar.h"
@@ -28,12 +29,24 @@ constexpr double kSecondsBetweenLooks = 1;
 /// it.
 constexpr const char* kNotImproved = "validations_since_best";
 
-/// What the line of a validation says so; 0 where it says nothing of this number.
-std::int64_t not_improved_in(const Json& line, const std::string& best) {
+/// What the line of a validation says so; nothing where it says nothing of this number.
+std::optional<std::int64_t> not_improved_in(const Json& line, const std::string& best) {
   const auto counts = line.find(kNotImproved);
-  if (counts == line.end() || !counts->is_object()) return 0;
+  if (counts == line.end() || !counts->is_object()) return std::nullopt;
   const Json count = counts->value(best, Json());
-  return count.is_number_unsigned() ? count.get<std::int64_t>() : 0;
+  return count.is_number_unsigned() ? std::optional(count.get<std::int64_t>()) : std::nullopt;
+}
+
+/// The number that makes a validation the best so far, by its line; nothing where it does not, or the line is
+/// damaged.
+std::optional<double> best_in(const Json& line, const std::string& best) {
+  if (!line.is_object() || not_improved_in(line, best) != 0) return std::nullopt;
+  try {
+    const Json loss = line.at("loss");  // null where it is not finite
+    return number_in(loss.is_number() ? loss.get<double>() : std::nan(""), line.at("metrics"), best);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 /// Why a training ends before its last step.
@@ -134,6 +147,7 @@ void Trainer::resume() {
       checkpoint_to_resume(directory_->checkpoints_path(), options_.resume, options_.verify, world_, log_);
   if (found) {
     state_.restore(*found, options_.allow_change);
+    go_on_behind(state_.seen());
     if (!options_.init_from.empty())
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
@@ -153,8 +167,18 @@ void Trainer::resume() {
   set_metrics_aside(found.has_value());
   metrics_->resume_at(state_.steps_done());
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
-  const auto own = static_cast<double>(not_improved_in(metrics_->last("valid"), config_.checkpoint.best));
+  const auto own =
+      static_cast<double>(not_improved_in(metrics_->last("valid"), config_.checkpoint.best).value_or(0));
   not_improved_ = std::llround(world_.all_reduce(std::array{own}, ReduceOp::kMax)[0]);
+}
+
+/// Of a run whose batch size was another one before.
+void Trainer::go_on_behind(const SamplesSeen& seen) {
+  run_.go_on_behind(seen);
+  batches_.go_on_behind(seen);
+  steps_ = run_.total_steps();
+  step_.set_steps(steps_);
+  time_left_ = TimeLeft(steps_, run_.validates() ? config_.validation.every : 0, config_.checkpoint.every);
 }
 
 /// Lines of a history that the run leaves are kept where there are checkpoints of it, or must have been.
@@ -326,8 +350,10 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
                           config_.data.of_sequences(),
                           !config_.data.regions.empty()};
   for (const auto& [name, field] : run_.data().statistics().fields) options.units[name] = field.units;
-  log_.info(concat("step ", step, "  validation loss ", last_validation_->loss, " (", config_.loss.type(),
-                   ")", before_last_validation_ ? concat(", before ", before_last_validation_->loss) : ""));
+  const auto text_of = [](double loss) { return std::isnan(loss) ? "nan" : concat(loss); };
+  log_.info(concat(
+      "step ", step, "  validation loss ", text_of(last_validation_->loss), " (", config_.loss.type(), ")",
+      before_last_validation_ ? concat(", before ", text_of(before_last_validation_->loss)) : ""));
   const ValidationResult* before = before_last_validation_ ? &*before_last_validation_ : nullptr;
   for (const std::string& row : table_of(*last_validation_, before, options)) log_.info(row);
 }
@@ -431,9 +457,10 @@ ExitCode Trainer::run_from(std::int64_t first) {
   }
   trace_.tell_no_steps(log_);
   if (!last_validation_) {
-    log_.info(
-        concat("nothing is left to do: its checkpoint is of step ", first - 1, ", ",
-               first <= steps_ ? patience_text(config_, not_improved_) : concat("train.steps is ", steps_)));
+    log_.info(concat("nothing is left to do: its checkpoint is of step ", first - 1, ", ",
+                     first <= steps_
+                         ? patience_text(config_, not_improved_)
+                         : concat(config_.train.steps ? "train.steps is " : "train.epochs take ", steps_)));
     // A start before may have been killed between its last checkpoint and its summary.
     if (!summary_stands(first - 1)) finish(first - 1);
   }
@@ -495,7 +522,11 @@ bool Trainer::make_up_for_validation() {
   const std::int64_t step = state_.steps_done();
   const double done =
       world_.all_reduce(std::array{static_cast<double>(metrics_->validated())}, ReduceOp::kMax)[0];
-  if (step == 0 || !validates_at(step) || done >= static_cast<double>(step)) return false;
+  if (step == 0 || !validates_at(step)) return false;
+  if (done >= static_cast<double>(step)) {
+    make_up_for_best();
+    return false;
+  }
   const double opened = now() - started_;
   const Stop stop = validate(step);
   // Each start would come as far as this one.
@@ -513,6 +544,18 @@ bool Trainer::make_up_for_validation() {
   }
   if (step == steps_ || out_of_patience()) finish(step);
   return false;
+}
+
+/// The save of the best validation so far, if the run was killed behind its line: that of the step that the
+/// run goes on from.
+void Trainer::make_up_for_best() {
+  const std::string& best = config_.checkpoint.best;
+  double value = best_in(metrics_->last("valid"), best).value_or(-std::numeric_limits<double>::infinity());
+  value = world_.all_reduce(std::array{value}, ReduceOp::kMax)[0];
+  const CheckpointScore score{best, value};
+  if (!std::isfinite(value) || !checkpointer_->is_best(score)) return;
+  save(score);
+  checkpointer_->finish();
 }
 
 bool Trainer::stop_early(std::int64_t step) {
@@ -538,13 +581,14 @@ void Trainer::poll_labels(bool last) {
   labels_.reset();
 }
 
-/// Whether there is a summary of these steps.
+/// Whether there is a summary of these steps, which says so where patience ended the run.
 bool Trainer::summary_stands(std::int64_t steps) {
   bool stands = false;
   if (world_.rank() == 0) {
     std::ifstream in(directory_->summary_path());
     const Json summary = Json::parse(in, nullptr, false);
-    stands = summary.is_object() && summary.value("steps", Json()) == steps;
+    stands = summary.is_object() && summary.value("steps", Json()) == steps &&
+             (steps == steps_ || summary.contains("ended_by"));
   }
   return world_.all_reduce(std::array{stands ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
 }

@@ -83,6 +83,8 @@ class Trainer {
   ExitCode run_from(std::int64_t first);
   ExitCode train(std::int64_t first);
   bool make_up_for_validation();
+  void make_up_for_best();
+  void go_on_behind(const SamplesSeen& seen);
   /// Whether validations have not improved for as long as validation.patience says.
   bool out_of_patience() const;
   bool improves() const;

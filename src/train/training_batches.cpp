@@ -46,6 +46,11 @@ Batch TrainingBatches::read(std::int64_t number, const Context& host) {
   return batch;
 }
 
+void TrainingBatches::go_on_behind(const SamplesSeen& seen) {
+  const std::lock_guard lock(mutex_);
+  sampler_.go_on_behind(seen);
+}
+
 ReadAhead TrainingBatches::ahead() const {
   const std::int64_t samples = placed_.samples(), leads = options_.rollout.most();
   // The input, forcings of each lead behind the first, and where a rollout goes on.

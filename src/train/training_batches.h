@@ -19,6 +19,8 @@ class TrainingBatches {
   ///
   /// @param host  where the batch is read to.
   Batch read(std::int64_t number, const Context& host);
+  /// As Sampler::go_on_behind().
+  void go_on_behind(const SamplesSeen& seen);
   /// What suits batches of this size.
   ReadAhead ahead() const;
   /// Leads that step 0, 1, … runs.

@@ -313,10 +313,18 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
     optimizer_steps = read_count(manifest.extra.at("optimizer").at("steps"), manifest.step);
     skipped_in_row_ = static_cast<int>(read_count(manifest.extra.at("skipped"), kMostSkipped));
     data = manifest.extra.at("data");
-    const std::int64_t samples = read_count(manifest.extra.at("sampler").at("samples"));
+    const Json& sampler = manifest.extra.at("sampler");
+    const std::int64_t samples = read_count(sampler.at("samples"));
     const std::int64_t batch = read_count(configuration.at("train").at("batch_size"));
-    if (batch < 1 || samples % batch != 0 || samples / batch != manifest.step)
+    SamplesSeen seen;
+    // Earlier versions do not write it.
+    if (sampler.contains("before"))
+      seen = {read_count(sampler.at("before").at("steps"), manifest.step),
+              read_count(sampler.at("before").at("samples"), samples)};
+    const std::int64_t since = samples - seen.samples;
+    if (batch < 1 || since % batch != 0 || since / batch != manifest.step - seen.steps)
       fail("its step is not that of its sampler");
+    seen_ = batch == run_.configuration().train.batch_size ? seen : SamplesSeen{manifest.step, samples};
   } catch (const Json::exception&) {
     throw CheckpointError(concat("the checkpoint ", found.path,
                                  " lacks what a training run writes; --init-from takes its parameters"));
@@ -408,13 +416,17 @@ void TrainingState::initialise(const FoundCheckpoint& found) {
 
 Json TrainingState::manifest_extra(std::int64_t total_steps) const {
   const Configuration& configuration = run_.configuration();
-  const std::int64_t samples = steps_done_ * configuration.train.batch_size;
+  const std::int64_t samples = seen_.in(steps_done_, configuration.train.batch_size);
   const double rate = optimizer_.options().learning_rate;
   const std::int64_t epoch = run_.data().count(Split::kTrain);
   Json extra = {
       {"configuration", to_json(configuration)},
       {"seed", configuration.seed},
-      {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
+      {"sampler",
+       {{"samples", samples},
+        {"epoch", samples / epoch},
+        {"position", samples % epoch},
+        {"before", {{"steps", seen_.steps}, {"samples", seen_.samples}}}}},
       {"schedule",
        {{"steps", total_steps},
         {"learning_rate",

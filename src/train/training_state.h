@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint.h"
 #include "optim/optimizer.h"
 #include "samples/sample_source.h"
+#include "samples/sampler.h"
 #include "task/opened_run.h"
 
 namespace jigsaw::inline train {
@@ -54,6 +55,8 @@ class TrainingState {
   TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log);
 
   std::int64_t steps_done() const { return steps_done_; }
+  /// Before the batch size was what it is.
+  const SamplesSeen& seen() const { return seen_; }
   int skipped_in_row() const { return skipped_in_row_; }
   /// A step was made, or skipped.
   void count(std::int64_t step, bool skipped);
@@ -81,6 +84,7 @@ class TrainingState {
   Optimizer& optimizer_;
   Log& log_;
   std::int64_t steps_done_ = 0;
+  SamplesSeen seen_;
   int skipped_in_row_ = 0;
 };
 

@@ -45,6 +45,8 @@ class TrainingStep {
   void begin(std::int64_t step, Prefetch& parts);
   /// What the first step found that was begun and not finished; on a device the host waits for it.
   StepResult finish();
+  /// Of which the schedule takes the last to be.
+  void set_steps(std::int64_t steps) { steps_ = steps; }
   /// Why steps are no longer recorded (RecordedSteps); said once, then "".
   std::string take_remark() { return recorded_.take_remark(); }
   /// Both.

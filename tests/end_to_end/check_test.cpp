@@ -106,6 +106,19 @@ TEST_F(CheckTest, SaysWhatWouldStopARun) {
                    "optimizer.groups[0].match");
 }
 
+TEST_F(CheckTest, AWarmUpThatDoesNotEndIsWarnedOf) {
+  const Outcome outcome =
+      run(1, arguments() +
+                 "--set train.steps=30 --set schedule.warmup_steps=120 --set optimizer.learning_rate=0.1");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("schedule.warmup_steps is more than all steps of the training: its last one has "
+                             "25 % of the learning rate"),
+            std::string::npos)
+      << outcome.err;
+  const Outcome ends = run(1, arguments() + "--set train.steps=30 --set schedule.warmup_steps=30");
+  EXPECT_EQ(ends.err.find("warmup_steps"), std::string::npos) << ends.err;
+}
+
 TEST_F(CheckTest, SaysWhatTheRunIsAboutToDo) {
   const std::string changes =
       "--set 'data.valid=" + valid_ + "' --set validation.every=50 --set train.steps=30 ";

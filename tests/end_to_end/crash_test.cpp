@@ -131,7 +131,11 @@ TEST_F(CrashTest, KilledAtAHundredRandomTimesTheRunIsTheOneThatNeverWas) {
       EXPECT_NE(outcome.out.find(" at step " + std::to_string(last) + "\n"), std::string::npos)
           << last << outcome.out;
     }
-    EXPECT_EQ(outcome.said(), std::vector<std::string>());
+    // Where the last one was killed behind its first line of metrics, and before its first save, that is
+    // said.
+    for (const std::string& said : outcome.said())
+      EXPECT_TRUE(last == 0 && said.find("warning: no checkpoint is in ") != std::string::npos)
+          << last << said;
     ASSERT_GE(newest_step("killed"), last);
     last = newest_step("killed");
   }
@@ -139,6 +143,31 @@ TEST_F(CrashTest, KilledAtAHundredRandomTimesTheRunIsTheOneThatNeverWas) {
   EXPECT_EQ(timeless(folder_ / "killed"), timeless(folder_ / "whole"));
   std::printf("%d kills up to step %d; %d of the runs had resumed\n", kills, last, resumed);
   EXPECT_GE(resumed, 75 - begun);  // but for those that began, all that came to save something
+}
+
+/// Behind the line of a validation that is the best, and before the save that says so.
+TEST_F(CrashTest, ABestValidationIsNotForgotten) {
+  config_ = small_config(folder_);
+  config_["train"]["steps"] = 8;
+  config_["checkpoint"] = {{"every", 4}, {"best", "t2m.rmse"}};
+  config_["validation"] = {{"every", 4}};
+  config_["optimizer"] = {{"learning_rate", 0.0}};  // no later validation is better
+  folder_.write("config.json", config_.dump());
+  const std::string best = folder_ / "run/checkpoints/best";
+  ASSERT_EQ(setenv("JIGSAW_CRASH", "0:0:2:kill", 1), 0);
+  Running running(2, arguments("run"), JIGSAW_TRAIN_CRASHING);
+  EXPECT_NE(running.collect().exit_code, 0);
+  unsetenv("JIGSAW_CRASH");
+  ASSERT_EQ(newest_step("run"), 4);
+  ASSERT_EQ(metrics(folder_ / "run", "valid").size(), 1U);
+  ASSERT_FALSE(fs::exists(best));
+  const Outcome resumed = run(2, arguments("run"));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(read(best), "step_00000004");
+  const std::vector<Json> lines = metrics(folder_ / "run", "valid");
+  ASSERT_EQ(lines.size(), 2U);
+  const Json manifest = Json::parse(read(folder_ / "run/checkpoints/step_00000004/manifest.json"));
+  EXPECT_EQ(manifest.at("score").at("value"), lines.front().at("metrics").at("t2m").at("rmse"));
 }
 
 struct Unmounted {

@@ -196,7 +196,8 @@ TEST_F(Ensemble, ForecastsGoOnWithTheirOwnNoise) {
 TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   const Outcome outcome =
       run(2, "evaluate " + of_run() + "--overwrite --json " + (folder() / "scores.json") + " --netcdf " +
-                 (folder() / "scores.nc") + " --threshold t2m=285 u10=0 --set 'mesh={\"data\":2}'");
+                 (folder() / "scores.nc") + " --error-maps " + (folder() / "errors.nc") +
+                 " --map-leads 2 1 --threshold t2m=285 u10=0 --set 'mesh={\"data\":2}'");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* word : {" CRPS ", "spread", "ratio", " CRPSS\n", "and 3 members"})
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word << " is not in\n" << outcome.out;
@@ -204,7 +205,9 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
   EXPECT_EQ(found.at("members"), kMembers);
   EXPECT_EQ(found.at("forecasts"), kWindows);
   const NetcdfReader file = predict(1, "scored.nc", "--steps 2 --period valid"),
-                     table(folder() / "scores.nc");
+                     table(folder() / "scores.nc"), maps(folder() / "errors.nc");
+  EXPECT_EQ(maps.values("lead_time"), (std::vector<double>{6, 12}));
+  EXPECT_EQ(maps.text("lead_time", "units"), "hours");
   const Json valid = metrics(folder() / "run", "valid").back();
   EXPECT_EQ(table.values("rank"), (std::vector<double>{0, 1, 2, 3}));
   const std::vector<double> weights = row_weights(file.values("latitude")), starts = file.values("time");
@@ -265,6 +268,16 @@ TEST_F(Ensemble, ScoresAreWhatLoopsOverTheForecastsFind) {
                          share);
       }
       const double rmse = std::sqrt(squares), spread = std::sqrt(variance);
+      // Squares of maps have the mean of squares.
+      for (const auto& [measure, value] : {std::pair{"_rmse", rmse}, std::pair{"_spread", spread}}) {
+        const std::vector<double> map = maps.values(variable + std::string(measure));
+        ASSERT_EQ(map.size(), kLeads * kPoints);
+        double mean = 0;
+        for (std::size_t i = 0; i < kPoints; ++i)
+          mean += weights[i / kColumns] / static_cast<double>(kPoints) * std::pow(map[lead * kPoints + i], 2);
+        EXPECT_NEAR(std::sqrt(mean) / value, 1, 1e-4) << variable << measure << lead;
+      }
+      EXPECT_EQ(maps.values(std::string(variable) + "_count")[lead * kPoints], static_cast<double>(kWindows));
       for (const auto& [measure, value] : std::vector<std::pair<std::string, double>>{
                {"crps", crps},
                {"spread", spread},

@@ -230,6 +230,9 @@ TEST_F(EvaluateClimate, WrongOptionsAreOneSentence) {
   const std::string maps = folder() / "wrong.nc";
   check("--spin-up 1", "--spin-up has no effect without --climate all, season or month");
   check("--maps " + maps, "--maps has no effect without --climate");
+  check("--map-leads 1", "--map-leads has no effect without --error-maps FILE");
+  check("--map-leads 2 4 --error-maps " + maps,
+        "--map-leads 4 is beyond the last of 3 leads that are scored");
   check("--climate all --spin-up 3", "--spin-up 3 leaves none of the 3 leads for --climate");
   check("--climate all --maps " + maps + " --netcdf " + maps, "--netcdf and --maps both name ");
   EXPECT_FALSE(std::filesystem::exists(maps));

@@ -227,6 +227,39 @@ TEST_F(ResumeTest, KeysThatMayChangeNeedNoPermission) {
   EXPECT_EQ(metrics(folder_ / "tuned", "train").back()["learning_rate"], 0.0125);
 }
 
+/// With another batch size samples go on where they were, and epochs count them.
+TEST_F(ResumeTest, AnotherBatchSizeGoesOnBehindTheSamplesSeen) {
+  const auto sampler = [&] {
+    return Json::parse(read(newest("b") + "/manifest.json")).at("extra").at("sampler");
+  };
+  config_["checkpoint"]["every"] = 100;
+  write();
+  ASSERT_EQ(run(1, arguments("b") + "--set train.steps=3").exit_code, 0);
+  const std::int64_t batch = config_["train"]["batch_size"], smaller = batch / 2;
+  ASSERT_EQ(sampler().at("samples"), 3 * batch);
+  const Outcome changed =
+      run(2, arguments("b") + "--set train.steps=7 --set train.batch_size=" + std::to_string(smaller) +
+                 " --allow-change");
+  ASSERT_EQ(changed.exit_code, 0) << changed.err;
+  EXPECT_EQ(sampler().at("samples"), 3 * batch + 4 * smaller);
+  // And from there once more, with the batch size that it had last.
+  ASSERT_EQ(run(1, arguments("b") + "--set train.steps=9 --set train.batch_size=" + std::to_string(smaller))
+                .exit_code,
+            0);
+  EXPECT_EQ(sampler().at("samples"), 3 * batch + 6 * smaller);
+  EXPECT_EQ(sampler().at("before"), (Json{{"steps", 3}, {"samples", 3 * batch}}));
+  // Two epochs are so many samples, whatever batches they came in.
+  const Outcome epochs =
+      run(1, arguments("b") + "--set train.steps=null --set train.epochs=2 --set train.batch_size=" +
+                 std::to_string(batch) + " --allow-change");
+  ASSERT_EQ(epochs.exit_code, 0) << epochs.err;
+  const auto number = [after = sampler()](const char* key) { return after.at(key).get<double>(); };
+  ASSERT_GE(number("epoch"), 1);
+  const double windows = (number("samples") - number("position")) / number("epoch");
+  EXPECT_GE(number("samples"), 2 * windows);
+  EXPECT_LT(number("samples"), 2 * windows + static_cast<double>(batch));
+}
+
 TEST_F(ResumeTest, AnAverageMayBeginLater) {
   ASSERT_EQ(run(1, arguments("a") + "--set train.steps=10 --set optimizer.ema_decay=0").exit_code, 0);
   EXPECT_EQ(run(1, arguments("a") + "--set train.steps=12 --allow-change").exit_code, 0);

@@ -159,8 +159,8 @@ ClimateScores scores_of(const Rank& rank, const MeshCase& mesh, ClimateGroups gr
 /// What this rank holds of the maps of a group.
 void expect_maps(const Rank& rank, const ClimateScores& scores, std::size_t group, int members) {
   const std::string name = scores.groups()[group];
-  const TimeMoments moments = scores.moments(rank.context, group);
-  const Box box = rank.box(scores.map_layout());
+  const TimeMoments moments = scores.moments().on_host(rank.context, group);
+  const Box box = rank.box(scores.moments().map_layout(kClimateMaps));
   for (std::int64_t channel = 0; channel < kChannels; ++channel) {
     const std::vector<float> maps = ClimateScores::maps(moments, box, channel);
     const bool here = channel >= box.begin[3] && channel < box.end(3);

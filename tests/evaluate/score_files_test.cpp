@@ -36,15 +36,16 @@ TEST(ScoreFiles, StayTogetherOrNotAtAll) {
   ScoreFiles("", netcdf, true).write(number, [](const std::string& path) { testing::put_text(path, "new"); });
   EXPECT_EQ(testing::text_of(netcdf), "new");
   const std::string maps = folder.path() + "/maps.nc";
-  EXPECT_THROW(ScoreFiles("", maps, false, {}, maps), ConfigError);
+  EXPECT_THROW(ScoreFiles("", maps, false, {}, {maps, ""}), ConfigError);
+  EXPECT_THROW(ScoreFiles("", "", false, {}, {maps, maps}), ConfigError);
   {
-    ScoreFiles files(json, "", true, {}, maps);
-    testing::put_text(files.maps(), "maps");
+    ScoreFiles files(json, "", true, {}, {maps, ""});
+    testing::put_text(files.climate_maps(), "maps");
     EXPECT_THROW(files.write([]() -> Json { throw DataError("the disk is full"); }, whole), DataError);
   }
   EXPECT_FALSE(std::filesystem::exists(maps));
-  ScoreFiles files(json, "", true, {}, maps);
-  testing::put_text(files.maps(), "maps");
+  ScoreFiles files(json, "", true, {}, {maps, ""});
+  testing::put_text(files.climate_maps(), "maps");
   EXPECT_FALSE(std::filesystem::exists(maps)) << "before all are whole";
   files.write(number, whole);
   EXPECT_EQ(testing::text_of(maps), "maps");

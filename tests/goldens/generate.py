@@ -67,10 +67,10 @@ def adamw_tensors():
     }
 
 
-def adamw_section(file, section, clip_norm):
+def adamw_section(file, section, clip_norm, optimizer_type=torch.optim.AdamW):
     initial = adamw_tensors()
     parameters = {name: value.clone().requires_grad_() for name, (value, _, _) in initial.items()}
-    optimizer = torch.optim.AdamW(
+    optimizer = optimizer_type(
         [{"params": [parameters[name]], "weight_decay": decay} for name, (_, decay, _) in initial.items()],
         lr=1.0,
         betas=BETAS,
@@ -118,6 +118,7 @@ def write_adamw(folder):
     with create(folder, "adamw.h5") as file:
         adamw_section(file, "plain", clip_norm=0.0)
         adamw_section(file, "clipped", clip_norm=CLIP_NORM)
+        adamw_section(file, "adam", clip_norm=CLIP_NORM, optimizer_type=torch.optim.Adam)
 
 
 # ---------------------------------------------------------------- layers; p: parameters by name

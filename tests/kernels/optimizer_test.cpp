@@ -43,9 +43,10 @@ std::vector<TrainedRun> made_up_runs(std::int64_t count) {
   return {{0, count / 3, 0.01, 0.1}, {count / 3, 0, 1.0, 1.0}, {count / 2, count - count / 2, 0.04, 0.0}};
 }
 
-TEST_P(Optimizer, AdamwFollowsTorch) {
+TEST_P(Optimizer, AdamwAndAdamFollowTorch) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
-    for (const std::int64_t count : {0, 1, 37, 5000, 30'000}) {
+    for (const auto& [count, decoupled] : std::vector<std::pair<std::int64_t, bool>>{
+             {0, true}, {1, true}, {37, true}, {37, false}, {5000, true}, {30'000, true}, {30'000, false}}) {
       const std::vector<TrainedRun> runs = made_up_runs(count);
       Array p = random_array(context_, {count}, type, 1), m = filled(context_, {count}, type, 0.0),
             v = filled(context_, {count}, type, 0.0);
@@ -57,16 +58,16 @@ TEST_P(Optimizer, AdamwFollowsTorch) {
           const double rate = 0.5 * run.learning_rate;
           for (auto i = static_cast<std::size_t>(run.at); i < static_cast<std::size_t>(run.at + run.count);
                ++i) {
-            const double g = 0.5 * gs[i];
-            ps[i] -= rate * run.weight_decay * ps[i];
+            const double g = 0.5 * gs[i] + (decoupled ? 0 : run.weight_decay * ps[i]);
+            if (decoupled) ps[i] -= rate * run.weight_decay * ps[i];
             ms[i] = 0.9 * ms[i] + 0.1 * g;
             vs[i] = 0.95 * vs[i] + 0.05 * g * g;
             const double denominator = std::sqrt(vs[i]) / std::sqrt(1 - std::pow(0.95, t)) + 1e-8;
             ps[i] -= rate / (1 - std::pow(0.9, t)) * ms[i] / denominator;
           }
         }
-        adamw(context_, {.beta1 = 0.9, .beta2 = 0.95}, runs, numbers_of(context_, t, 0.5, 0.5), p, gradient,
-              m, v);
+        adamw(context_, {.beta1 = 0.9, .beta2 = 0.95, .decoupled = decoupled}, runs,
+              numbers_of(context_, t, 0.5, 0.5), p, gradient, m, v);
       }
       const std::vector<double> found = values_of(p);
       expect_near(found, ps, tolerance(type, 8));
@@ -80,8 +81,14 @@ TEST_P(Optimizer, AdamwFollowsTorch) {
 
 TEST_P(Optimizer, SgdAndRunningStatisticsFollowTheirFormulas) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
-    for (const auto& [count, nesterov] : std::vector<std::pair<std::int64_t, bool>>{
-             {1, false}, {37, false}, {37, true}, {30'000, false}, {30'000, true}}) {
+    for (const auto& [count, nesterov, decoupled] :
+         std::vector<std::tuple<std::int64_t, bool, bool>>{{1, false, true},
+                                                           {37, false, true},
+                                                           {37, true, true},
+                                                           {37, false, false},
+                                                           {30'000, false, true},
+                                                           {30'000, true, true},
+                                                           {30'000, true, false}}) {
       const std::vector<TrainedRun> runs = made_up_runs(count);
       Array p = random_array(context_, {count}, type, 1), v = random_array(context_, {count}, type, 2),
             s = random_array(context_, {count}, type, 3);
@@ -91,13 +98,15 @@ TEST_P(Optimizer, SgdAndRunningStatisticsFollowTheirFormulas) {
       for (const TrainedRun& run : runs) {
         for (auto i = static_cast<std::size_t>(run.at); i < static_cast<std::size_t>(run.at + run.count);
              ++i) {
-          vs[i] = 0.75 * vs[i] + 0.25 * gs[i];
-          const double step = nesterov ? 0.25 * gs[i] + 0.75 * vs[i] : vs[i];
-          ps[i] = ps[i] * (1 - 0.5 * run.learning_rate * run.weight_decay) - 0.5 * run.learning_rate * step;
+          const double g = 0.25 * gs[i] + (decoupled ? 0 : run.weight_decay * ps[i]);
+          vs[i] = 0.75 * vs[i] + g;
+          const double step = nesterov ? g + 0.75 * vs[i] : vs[i];
+          if (decoupled) ps[i] *= 1 - 0.5 * run.learning_rate * run.weight_decay;
+          ps[i] -= 0.5 * run.learning_rate * step;
           ss[i] -= run.learning_rate * gs[i];
         }
       }
-      sgd(context_, {0.75, nesterov}, runs, numbers_of(context_, 3, 0.5, 0.25), p, gradient, v);
+      sgd(context_, {0.75, nesterov, decoupled}, runs, numbers_of(context_, 3, 0.5, 0.25), p, gradient, v);
       follow(context_, runs, numbers_of(context_, 3, 0.5, 0.25), s, gradient);
       expect_near(values_of(p), ps, tolerance(type, 8));
       expect_near(values_of(v), vs, tolerance(type, 8));

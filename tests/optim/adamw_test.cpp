@@ -48,6 +48,7 @@ struct Golden {
     options.clip_norm = file.number(section, "clip_norm");
     if (options.clip_norm > 0) norms = file.values(section + "/gradient_norm");
     options.weight_decay = numbers.at("matrix.weight_decay");
+    options.decoupled_weight_decay = section != "adam";
     for (const std::string name : {"volume", "scalar"}) {
       ParameterGroupOptions group;
       group.match = name.substr(0, 3) + "*";
@@ -168,8 +169,12 @@ TEST(AdamW, ClipsAsTorch) {
   compare("clipped", 1, 1, 1, Zero::kNone);
 }
 
+TEST(AdamW, WithDecayInTheGradientItIsTorchsAdam) {
+  compare("adam", 1, 1, 1, Zero::kNone);
+}
+
 TEST(AdamW, StepsAlikeOnSeveralRanks) {
-  for (const std::string section : {"plain", "clipped"}) {
+  for (const std::string section : {"plain", "clipped", "adam"}) {
     compare(section, 1, 2, 1, Zero::kNone);
     compare(section, 1, 3, 1, Zero::kNone);
     compare(section, 2, 1, 1, Zero::kNone);
@@ -342,6 +347,14 @@ TEST(AdamW, APatternThatOthersBeforeItTakeAllOfIsAnError) {
   const std::string text = testing::error_of<ConfigError>(
       [&] { with_gradients(options, [](Optimizer&, Trained&) { ADD_FAILURE() << "made an optimizer"; }); });
   EXPECT_NE(text.find("optimizer.groups[1].match \"vec*\" has no effect"), std::string::npos) << text;
+}
+
+TEST(AdamW, WhereAllIsFrozenNothingIsTrained) {
+  AdamWOptions options;
+  options.groups = {{.match = "v*", .learning_rate = 0.1, .frozen = true}, {.match = "*", .frozen = true}};
+  const std::string text = testing::error_of<ConfigError>(
+      [&] { with_gradients(options, [](Optimizer&, Trained&) { ADD_FAILURE() << "made an optimizer"; }); });
+  EXPECT_NE(text.find("every parameter of the model is frozen"), std::string::npos) << text;
 }
 
 /// Work that a device is given in one step, by a block of so many parameters in one flat buffer.

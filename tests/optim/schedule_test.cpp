@@ -65,6 +65,23 @@ TEST(Schedule, ConstantAfterWarmUp) {
   EXPECT_DOUBLE_EQ(schedule->factor(100, 100), 1.0);
 }
 
+TEST(Schedule, CoolsDownOverItsLastSteps) {
+  const auto schedule = make_schedule(ConstantOptions{2, 3}, 1.0);
+  std::vector<double> factors;
+  for (int step = 1; step <= 9; ++step) factors.push_back(schedule->factor(step, 8));
+  EXPECT_EQ(factors, (std::vector<double>{0.5, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0}));
+  EXPECT_DOUBLE_EQ(schedule->factor(8, 20), 1.0);
+}
+
+/// torch.optim.lr_scheduler.MultiStepLR(milestones=[3, 5], gamma=0.5), whose rates of the steps from 0 on are
+/// 1, 1, 1, 0.5, 0.5, 0.25, behind a step of warm-up that counts as one of them.
+TEST(Schedule, FallsBySteps) {
+  const auto schedule = make_schedule(StepsOptions{2, {3, 5}, 0.5}, 1.0);
+  std::vector<double> factors;
+  for (int step = 1; step <= 7; ++step) factors.push_back(schedule->factor(step, 7));
+  EXPECT_EQ(factors, (std::vector<double>{0.5, 1, 1, 0.5, 0.5, 0.25, 0.25}));
+}
+
 TEST(Schedule, CosineEndsAtItsFinalRateAndStaysThere) {
   const auto schedule = make_schedule(CosineOptions{0, 0.5}, 2.0);
   EXPECT_DOUBLE_EQ(schedule->factor(51, 100), 0.625);
@@ -95,6 +112,9 @@ TEST(Schedule, IsChosenByName) {
   EXPECT_DOUBLE_EQ(factor(Json::object(), 6), 0.5);
   EXPECT_DOUBLE_EQ(factor({{"schedule", {{"type", "constant"}}}}, 5), 1.0);
   EXPECT_THROW(factor({{"schedule", {{"type", "constant"}, {"final_learning_rate", 0.5}}}}, 5), ConfigError);
+  EXPECT_DOUBLE_EQ(factor({{"schedule", {{"type", "steps"}, {"at", {2, 4}}}}}, 3), 0.1);
+  EXPECT_THROW(factor({{"schedule", {{"type", "steps"}}}}, 5), ConfigError);
+  EXPECT_THROW(factor({{"schedule", {{"type", "steps"}, {"at", {4, 2}}}}}, 5), ConfigError);
   EXPECT_THROW(factor({{"schedule", {{"type", "cosin"}}}}, 5), ConfigError);
 }
 

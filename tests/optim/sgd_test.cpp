@@ -30,13 +30,19 @@ constexpr double kRate = 0.1, kDecay = 0.2, kMomentum = 0.75, kClip = 3.0, kGrou
 /// "b" takes more than one run of the update.
 const std::map<std::string, std::int64_t> kCounts = {{"a", 7}, {"b", 300000}};
 
-Json options(bool nesterov) {
+/// Of a case: Nesterov's momentum, and decay apart from the gradient.
+struct Case {
+  bool nesterov, decoupled;
+};
+
+Json options(const Case& of) {
   return {{"optimizer",
            {{"type", "sgd"},
             {"learning_rate", kRate},
             {"weight_decay", kDecay},
             {"momentum", kMomentum},
-            {"nesterov", nesterov},
+            {"nesterov", of.nesterov},
+            {"decoupled_weight_decay", of.decoupled},
             {"clip_norm", kClip},
             {"groups", Json::array({{{"match", "b*"}, {"learning_rate", kGroupRate}}})}}}};
 }
@@ -52,7 +58,7 @@ struct Outcome {
   Tensors parameters, momenta;
 };
 
-Outcome by_loops(bool nesterov) {
+Outcome by_loops(const Case& of) {
   Outcome result;
   for (const auto& [name, count] : kCounts) {
     for (std::int64_t i = 0; i < count; ++i) result.parameters[name].push_back(initial(name, i));
@@ -69,9 +75,10 @@ Outcome by_loops(bool nesterov) {
       for (std::int64_t i = 0; i < count; ++i) {
         double &p = result.parameters[name][static_cast<std::size_t>(i)],
                &v = result.momenta[name][static_cast<std::size_t>(i)];
-        const double g = clip * gradient(name, i, step);
+        const double g = clip * gradient(name, i, step) + (of.decoupled ? 0 : kDecay * p);
         v = kMomentum * v + g;
-        p = p * (1 - rate * kDecay) - rate * (nesterov ? g + kMomentum * v : v);
+        if (of.decoupled) p *= 1 - rate * kDecay;
+        p -= rate * (of.nesterov ? g + kMomentum * v : v);
       }
     }
   }
@@ -93,7 +100,7 @@ void add_gradients(Communicator& world, ParameterBlock& block, int step) {
   block.release();
 }
 
-Outcome trained(int ranks, bool nesterov) {
+Outcome trained(int ranks, const Case& of) {
   Outcome result;
   std::mutex mutex;
   testing::run_test_ranks(ranks, [&](Communicator& world) {
@@ -107,7 +114,7 @@ Outcome trained(int ranks, bool nesterov) {
     }
     block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
     testing::load(world.context(), block, start);
-    Optimizer optimizer(rank, {&block}, parse<Section>(options(nesterov)).optimizer);
+    Optimizer optimizer(rank, {&block}, parse<Section>(options(of)).optimizer);
     EXPECT_EQ(optimizer.kinds(), (std::vector<std::string>{"parameters", "sgd.momentum"}));
     for (int step = 0; step < kSteps; ++step) {
       optimizer.zero_gradients();
@@ -124,8 +131,10 @@ Outcome trained(int ranks, bool nesterov) {
 }
 
 TEST(Sgd, StepsAsLoopsOnAnyNumberOfRanks) {
-  for (const auto& [ranks, nesterov] : std::vector<std::pair<int, bool>>{{1, false}, {3, false}, {3, true}}) {
-    const Outcome expected = by_loops(nesterov), found = trained(ranks, nesterov);
+  const std::vector<std::pair<int, Case>> cases = {
+      {1, {false, true}}, {3, {false, true}}, {3, {true, true}}, {3, {false, false}}, {3, {true, false}}};
+  for (const auto& [ranks, of] : cases) {
+    const Outcome expected = by_loops(of), found = trained(ranks, of);
     for (const auto& [name, count] : kCounts) {
       EXPECT_LE(testing::relative_difference(found.parameters.at(name), expected.parameters.at(name)), 1e-12);
       EXPECT_LE(testing::relative_difference(found.momenta.at(name), expected.momenta.at(name)), 1e-12);
@@ -133,18 +142,24 @@ TEST(Sgd, StepsAsLoopsOnAnyNumberOfRanks) {
   }
 }
 
-/// torch.optim.SGD(lr=0.1, momentum=0.99, nesterov=True) on p = 1 with gradients 1, −2, 0.5.
+/// torch.optim.SGD(lr=0.1, momentum=0.99, nesterov=True) on p = 1 with gradients 1, −2, 0.5, without decay
+/// and with weight_decay=0.3.
 TEST(Sgd, NesterovsStepsAreTorchs) {
   Context context = Context::make_host(Backend::kReference, 1);
-  Array p = filled(context, {1}, DType::kFloat64, 1.0), v = filled(context, {1}, DType::kFloat64, 0.0);
-  std::vector<double> numbers(UpdateNumbers::kKinds, 1.0), found;
-  const std::vector<TrainedRun> run = {{0, 1, 0.1, 0.0}};
-  for (const double gradient : {1.0, -2.0, 0.5}) {
-    sgd(context, {0.99, true}, run, constant(context, {UpdateNumbers::kKinds}, DType::kFloat64, numbers), p,
-        filled(context, {1}, DType::kFloat64, gradient), v);
-    found.push_back(download_values(context, p)[0]);
+  for (const double decay : {0.0, 0.3}) {
+    Array p = filled(context, {1}, DType::kFloat64, 1.0), v = filled(context, {1}, DType::kFloat64, 0.0);
+    std::vector<double> numbers(UpdateNumbers::kKinds, 1.0), found;
+    const std::vector<TrainedRun> run = {{0, 1, 0.1, decay}};
+    for (const double gradient : {1.0, -2.0, 0.5}) {
+      sgd(context, {0.99, true, false}, run,
+          constant(context, {UpdateNumbers::kKinds}, DType::kFloat64, numbers), p,
+          filled(context, {1}, DType::kFloat64, gradient), v);
+      found.push_back(download_values(context, p)[0]);
+    }
+    const std::vector<double> torchs =
+        decay > 0 ? std::vector{0.7413, 0.96763139, 0.858448482117} : std::vector{0.801, 1.10099, 1.1004801};
+    EXPECT_LE(testing::relative_difference(found, torchs), 1e-14);
   }
-  EXPECT_LE(testing::relative_difference(found, {0.801, 1.10099, 1.1004801}), 1e-14);
 }
 
 }  // namespace sgd_test

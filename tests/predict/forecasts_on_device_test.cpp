@@ -82,7 +82,7 @@ Configuration configuration_of(const Case& one, const std::string& output) {
 struct Found {
   Json validation;                   ///< of the training, by variable, with those of later leads
   Json scores, thresholds, climate;  ///< of evaluate_forecasts()
-  std::string maps;                  ///< of its climate, all bytes
+  std::string maps, error_maps;      ///< of its climate, and of errors, all bytes
   std::string file;                  ///< of write_forecasts(), all bytes
   std::vector<double> warm, windy;   ///< what it holds
 };
@@ -143,7 +143,7 @@ class ForecastsOnDevice : public ::testing::Test {
       EvaluationOptions scores{.json = json, .netcdf = ""};
       scores.regions = {"box=-40,40,50,200"};
       scores.climate = {ClimateGroups::kSeason, 1};
-      scores.maps = output(one, where) + "/maps.nc";
+      scores.maps = {output(one, where) + "/maps.nc", output(one, where) + "/errors.nc"};
       evaluate_forecasts(model, scores, log);
       ForecastOptions forecasts;
       forecasts.output = file;
@@ -164,6 +164,7 @@ class ForecastsOnDevice : public ::testing::Test {
     found.thresholds = evaluated.at("thresholds");
     found.climate = evaluated.at("climate");
     found.maps = testing::text_of(output(one, where) + "/maps.nc");
+    found.error_maps = testing::text_of(output(one, where) + "/errors.nc");
     found.file = testing::text_of(file);
     const NetcdfReader reader(file);
     found.warm = reader.values("t2m");
@@ -205,6 +206,7 @@ TEST_F(ForecastsOnDevice, AreTheHostsBitForBit) {
     EXPECT_EQ(device.thresholds, host.thresholds);
     EXPECT_EQ(device.climate, host.climate);
     EXPECT_TRUE(device.maps == host.maps);
+    EXPECT_TRUE(device.error_maps == host.error_maps);
     EXPECT_TRUE(device.file == host.file);
   }
 }

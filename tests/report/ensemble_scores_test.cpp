@@ -2,6 +2,7 @@
 // members.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -162,6 +163,74 @@ TEST(ReportScores, OfThresholdsShowTheirCriticalSuccessIndex) {
   for (const char* last :
        {"1\" data-points=\"2\" data-last=\"0.375\"", "5\" data-points=\"2\" data-last=\"0.125\""})
     EXPECT_NE(table.find(last), std::string::npos) << last;
+}
+
+/// By scale and by share of members, at the first and the last of three leads. NetCDF says the same.
+TEST(ReportScores, OfThresholdsShowFractionsAndReliability) {
+  const WrittenRun run;
+  const Json of_threshold = {
+      {"csi", {0.5, 0.5, 0.5}},
+      {"fss_11", {0.75, 0.7, 0.625}},
+      {"fss_3", {0.5, 0.4, 0.25}},
+      {"observed_frequency", {{0.0, 0.25, 1.0}, {0.1, 0.2, 0.9}, {0.125, nullptr, 0.875}}}};
+  const Json scores = {{"lead_hours", {6, 12, 18}},
+                       {"scores", {{"tp", {{"units", "mm"}, {"all", {{"rmse", {1.0, 1.5, 2.0}}}}}}}},
+                       {"thresholds", {{"tp", {{"0.5", {{"all", of_threshold}}}}}}}};
+  put_text(run.path + "/scores.json", scores.dump());
+  const std::string path = run.folder.path() + "/scores.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int region = file.dimension("region", 1), lead = file.dimension("lead_time", 3),
+              threshold = file.dimension("tp_threshold", 1), scale = file.dimension("fss_scale", 2),
+              members = file.dimension("members_reaching", 3);
+    const int regions = file.variable("region", NC_INT, {region}),
+              leads = file.variable("lead_time", NC_INT, {lead}),
+              scales = file.variable("fss_scale", NC_INT, {scale}),
+              thresholds = file.variable("tp_threshold", NC_DOUBLE, {threshold}),
+              csi = file.variable("tp_csi", NC_DOUBLE, {threshold, region, lead}),
+              fss = file.variable("tp_fss", NC_DOUBLE, {threshold, region, lead, scale}),
+              observed =
+                  file.variable("tp_observed_frequency", NC_DOUBLE, {threshold, region, lead, members});
+    file.end();
+    file.put(regions, std::vector<double>{0});
+    file.put(leads, std::vector<double>{6, 12, 18});
+    file.put(scales, std::vector<double>{3, 11});
+    file.put(thresholds, std::vector<double>{0.5});
+    file.put(csi, {0.5, 0.5, 0.5});
+    file.put(fss, {0.5, 0.75, 0.4, 0.7, 0.25, 0.625});
+    file.put(observed, {0.0, 0.25, 1.0, 0.1, 0.2, 0.9, 0.125, std::nan(""), 0.875});
+  }
+  for (const std::string& file : {std::string(), path}) {
+    const std::string page = report_page({{run.path}, "", file, ""});
+    EXPECT_EQ(faults_of(page), std::vector<std::string>());
+    const std::string fractions = page.substr(page.find("<figure id=\"fig-fss\">")),
+                      reliability = page.substr(page.find("<figure id=\"fig-reliability\">"));
+    EXPECT_NE(fractions.find(">tp ≥ 0.5"), std::string::npos);
+    for (const char* line :
+         {"6 h\" data-points=\"2\" data-last=\"0.75\"", "18 h\" data-points=\"2\" data-last=\"0.625\""})
+      EXPECT_NE(fractions.find(line), std::string::npos) << line;
+    for (const char* line :
+         {"6 h\" data-points=\"3\" data-last=\"1\"", "18 h\" data-points=\"3\" data-last=\"0.875\"",
+          "reliable\" data-points=\"2\" data-last=\"1\""})
+      EXPECT_NE(reliability.find(line), std::string::npos) << line;
+    EXPECT_EQ(page.find("12 h\" data-points"), std::string::npos);
+  }
+}
+
+TEST(ReportScores, TheAnomalyCorrelationIsShownWhereThereIsOne) {
+  const WrittenRun run;
+  Json scores = {{"lead_hours", {6, 12}},
+                 {"scores",
+                  {{"t2m", {{"all", {{"rmse", {1.0, 1.5}}, {"acc", {0.875, 0.625}}}}}},
+                   {"sst", {{"all", {{"rmse", {1.0, 1.5}}, {"acc", {nullptr, nullptr}}}}}}}}};
+  put_text(run.path + "/scores.json", scores.dump());
+  const std::string page = report_page({{run.path}, "", "", ""});
+  const std::string figure = page.substr(page.find("<figure id=\"fig-acc\">"));
+  EXPECT_NE(figure.find(">Anomaly correlation: t2m</text>"), std::string::npos);
+  EXPECT_NE(figure.find("data-points=\"2\" data-last=\"0.625\""), std::string::npos);
+  scores["scores"].erase("t2m");
+  put_text(run.path + "/scores.json", scores.dump());
+  EXPECT_EQ(report_page({{run.path}, "", "", ""}).find("fig-acc"), std::string::npos);
 }
 
 }  // namespace

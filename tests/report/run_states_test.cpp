@@ -67,6 +67,18 @@ TEST(ReportPage, OfARunThatWasStopped) {
   EXPECT_NE(report_page({{run.path}, "", "", ""}).find("ended with an error: a loss"), std::string::npos);
 }
 
+TEST(ReportPage, OfARunThatEndedItself) {
+  const WrittenRun run;
+  put_text(run.path + "/summary.json", R"({"steps": 3, "ended_by": "validation.patience"})");
+  Json config = Json::parse(std::ifstream(run.path + "/config.json"));
+  config["checkpoint"]["best"] = "t2m.rmse";
+  put_text(run.path + "/config.json", config.dump());
+  EXPECT_NE(
+      report_page({{run.path}, "", "", ""})
+          .find("first ended at step 3 by validation.patience: its validations no longer improved t2m.rmse."),
+      std::string::npos);
+}
+
 /// With log_every 3 each line stands for three steps.
 TEST(ReportPage, StepsThatAreNotLoggedTakeTimeToo) {
   const WrittenRun run;

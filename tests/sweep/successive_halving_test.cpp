@@ -47,6 +47,29 @@ TEST(SuccessiveHalving, TheBestGoOnAndWhatFailedComesLast) {
   EXPECT_EQ(halving_participants(space, list, rounds, 2)[0].name, "a=2");
 }
 
+/// What diverged, and ended with code 0 all the same, waits for nothing.
+TEST(SuccessiveHalving, AScoreThatIsNotFiniteComesLast) {
+  const TemporaryFolder folder;
+  SearchSpace space;
+  const RunList list = RunList::update(folder.path(), {{{"a", 0}}, {{"a", 1}}, {{"a", 2}}});
+  const std::vector<HalvingRound> rounds = {{3, 10}, {2, 20}, {1, 40}};
+  for (int run = 0; run < 3; ++run) {
+    const std::filesystem::path at = list.folder_of(list.runs()[static_cast<std::size_t>(run)]);
+    std::filesystem::create_directories(at);
+    const std::string loss = run == 0 ? "null" : concat(run);
+    put_text(at / "metrics.jsonl",
+             concat(R"({"kind":"valid","step":10,"loss":)", loss, "}\n",
+                    R"({"kind":"valid","step":20,"loss":)", run == 1 ? "null" : "1", "}\n"));
+    write_exit_code(at, 0);
+  }
+  std::vector<std::string> names;
+  for (const SweepRun& run : halving_participants(space, list, rounds, 1)) names.push_back(run.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a=1", "a=2"}));
+  EXPECT_EQ(halving_participants(space, list, rounds, 2)[0].name, "a=2");
+  space.metric = "t2m.rmse";
+  EXPECT_THROW(halving_participants(space, list, rounds, 1), NotYet);
+}
+
 /// As validation.patience does it.
 TEST(SuccessiveHalving, ARunThatEndedBeforeItsRoundIsJudgedByItsLastValidation) {
   const TemporaryFolder folder;
@@ -64,6 +87,10 @@ TEST(SuccessiveHalving, ARunThatEndedBeforeItsRoundIsJudgedByItsLastValidation) 
   put(1, 8, 4, 75);
   EXPECT_THROW(halving_participants(space, list, rounds, 1), NotYet);
   put(1, 8, 4, 0);
+  // One that finished the round before, and has not begun this one, is waited for.
+  EXPECT_THROW(halving_participants(space, list, rounds, 1), NotYet);
+  put_text(list.folder_of(list.runs()[1]) / "summary.json",
+           R"({"steps": 8, "ended_by": "validation.patience"})");
   EXPECT_EQ(halving_participants(space, list, rounds, 1)[0].name, "a=1");
 }
 

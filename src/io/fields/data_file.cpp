@@ -321,6 +321,22 @@ std::optional<CoordinateDescription> DataFile::scalar_member() {
   return found == variables.end() ? std::nullopt : std::optional(describe_scalar(*found));
 }
 
+/// The lead of a dimension of one entry, where times along another one do not count it: "6 hours"; or "".
+std::string DataFile::lead_along(const FileVariable& variable, int time, int d) const {
+  const FileVariable* const lead = coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(d)]);
+  if (lead == nullptr || !lead->numeric() || lead->shape.count() != 1) return "";
+  const std::string name = without_groups(lead->name);
+  const bool named = one_of(name, {"prediction_timedelta", "lead_time", "leadtime", "lead", "step"});
+  if (!(named && counts_time(lead->text("units"))) && lead->text("standard_name") != "forecast_period")
+    return "";
+  const std::string& along = variable.dimensions[static_cast<std::size_t>(time)];
+  const FileVariable* const times = times_along(along);
+  const bool hold = times != nullptr && times->text("standard_name") == "time";
+  if (hold || times == valid_times_along(along)) return "";
+  const double value = file_->read_all(*lead)[0];
+  return value == 0 ? "" : concat(value, " ", lead->text("units"));
+}
+
 void DataFile::require_field(const FileVariable& variable, const std::vector<std::string>& free,
                              bool uniform) const {
   file_->require_numbers(variable);
@@ -330,6 +346,12 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   };
   const bool series =
       uniform && found.cells < 0 && found.latitude < 0 && found.longitude < 0 && found.time >= 0;
+  const bool nameless = std::ranges::all_of(
+      variable.dimensions, [](const std::string& dimension) { return dimension.starts_with("dim_"); });
+  if (!found.horizontal() && !series && nameless && file_->format() == "Zarr")
+    refuse(
+        "the store names none of its dimensions, which xarray writes as _ARRAY_DIMENSIONS, in format 3 as "
+        "dimension_names");
   if (!found.horizontal() && !series) {
     refuse(
         concat("no latitude and longitude are known among its dimensions (", join(variable.dimensions, ", "),
@@ -342,7 +364,15 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     if (d == found.version || d == found.channel || d == found.member || d == found.cells) continue;
     const std::string dimension = without_groups(variable.dimensions[static_cast<std::size_t>(d)]);
     if (std::find(free.begin(), free.end(), dimension) != free.end()) continue;
-    if (variable.shape[d] == 1) continue;
+    if (variable.shape[d] == 1) {
+      const std::string lead = found.time >= 0 ? lead_along(variable, found.time, d) : "";
+      if (lead.empty()) continue;
+      refuse(concat("its dimension ", dimension, " has the one entry ", lead, ", so that ",
+                    variable.dimensions[static_cast<std::size_t>(found.time)],
+                    " counts when forecasts began and not when they hold; add it to the times (in xarray "
+                    "ds.assign_coords(time=ds.time + ds.",
+                    dimension, "[0]))"));
+    }
     if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
       refuse(concat("it has no times for its dimension ", dimension));
     if (dimension == "lead_time" && file_->find("valid_time") != nullptr) {

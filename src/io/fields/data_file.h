@@ -154,6 +154,7 @@ class DataFile {
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;
   const FileVariable* times_along(const std::string& dimension) const;
   const FileVariable* valid_times_along(const std::string& dimension) const;
+  std::string lead_along(const FileVariable& variable, int time, int d) const;
   const FileVariable* scalar_time() const;
   bool belongs_to(const FileVariable& scalar, const FileVariable& variable) const;
   static const FileVariable* coordinate_of(const VariableFile& file, const std::string& dimension);

@@ -26,19 +26,23 @@ const FileVariable* DataFile::valid_times_along(const std::string& dimension) co
 }
 
 /// What says the times along a dimension: its coordinate, unless that holds the reference times of forecasts
-/// or no times at all and another variable says when its states hold; or in files of WRF, which have none,
-/// `Times` (dates by characters) or XTIME. Dates come first: where files of several runs were joined, XTIME
-/// counts from the start of each, and its units name one. A scalar coordinate says its own. Null where
-/// nothing does.
+/// or no times at all, or does not say which and there is a valid_time, and another variable says when its
+/// states hold; or in files of WRF, which have none, `Times` (dates by characters) or XTIME. Dates come
+/// first: where files of several runs were joined, XTIME counts from the start of each, and its units name
+/// one. A scalar coordinate says its own. Null where nothing does.
 const FileVariable* DataFile::times_along(const std::string& dimension) const {
-  const FileVariable* const own = coordinate_of(*file_, dimension);
-  const bool holds = own != nullptr && counts_since(own->text("units")) &&
-                     own->text("standard_name") != "forecast_reference_time";
-  if (holds) return own;
+  const FileVariable *const own = coordinate_of(*file_, dimension), *const valid =
+                                                                        valid_times_along(dimension);
+  const std::string standard_name = own == nullptr ? "" : own->text("standard_name");
+  const bool holds =
+      own != nullptr && counts_since(own->text("units")) && standard_name != "forecast_reference_time";
+  const bool silent =
+      standard_name.empty() && valid != nullptr && without_groups(valid->name) == "valid_time";
+  if (holds && !silent) return own;
   const FileVariable* dates = own == nullptr ? file_->find("Times") : nullptr;
   const bool along = dates != nullptr && dates->shape.rank() == 2 && dates->dimensions[0] == dimension;
   if (along && !dates->numeric()) return dates;
-  if (const FileVariable* valid = valid_times_along(dimension)) return valid;
+  if (valid != nullptr) return valid;
   if (own != nullptr) return own;
   const FileVariable* scalar = file_->find(dimension);
   if (scalar != nullptr && scalar->shape.rank() == 0) return scalar;

@@ -219,19 +219,22 @@ void FileSet::refuse_channels(const Part& part) {
 void FileSet::refuse_unknown(const std::string& variable, bool uniform) const {
   std::set<std::string> names, series;
   std::vector<std::string> paths;
+  const std::string& name = selection_.sources.name_of(variable);
   for (const auto& file : files_) {
     if (!selection_.sources.may_hold(file->file().path(), variable)) continue;
     paths.push_back(file->file().path());
     if (uniform) std::ranges::copy(series_of(*file), std::inserter(series, series.end()));
     for (const FileVariable& candidate : file->file().variables()) {
+      if (!candidate.numeric() && candidate.name == name)
+        throw DataError(concat(name, " in ", paths.back(), " cannot be used: ",
+                               candidate.fault.empty() ? "it holds no numbers" : candidate.fault));
       if (!candidate.numeric() || !file->axes(candidate).horizontal()) continue;
-      for (const std::string& name : names_in(*file, candidate)) names.insert(name);
+      for (const std::string& known : names_in(*file, candidate)) names.insert(known);
     }
   }
   const std::vector<std::string> known(names.begin(), names.end());
   std::vector<std::string> all = known;
   all.insert(all.end(), series.begin(), series.end());
-  const std::string& name = selection_.sources.name_of(variable);
   throw DataError(concat(
       "no variable ", name, " in ", first_and_more(paths.front(), std::ssize(paths) - 1, "file"),
       did_you_mean(name, all), "; fields there: ", known.empty() ? "none" : join(known, ", "),

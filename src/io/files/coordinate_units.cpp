@@ -1,5 +1,9 @@
 #include "files/coordinate_units.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+
 #include "base/lower_case.h"
 
 namespace jigsaw::inline files {
@@ -35,6 +39,15 @@ bool counts_degrees(std::string_view units) {
 bool counts_radians(std::string_view units) {
   const std::string lower = to_lower(units);
   return lower == "radian" || lower == "radians" || lower == "rad";
+}
+
+bool counts_time(std::string_view units) {
+  static constexpr std::array kUnits = {
+      "nanosecond", "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
+      "ns",         "us",          "ms",          "s",      "sec",    "min",  "h",   "hr",   "d"};
+  std::string lower = to_lower(units);
+  if (lower.size() > 3 && lower.ends_with('s')) lower.pop_back();
+  return std::ranges::find(kUnits, lower) != kUnits.end();
 }
 
 bool counts_since(std::string_view units) {

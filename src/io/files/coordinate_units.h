@@ -11,6 +11,8 @@ bool counts_east(std::string_view units);
 bool counts_degrees(std::string_view units);
 /// Whether units are radians in any spelling.
 bool counts_radians(std::string_view units);
+/// Whether units are those of a duration: "hours", "day", "ns".
+bool counts_time(std::string_view units);
 /// Whether units are those of times: "hours since …", in letters of either case.
 bool counts_since(std::string_view units);
 

@@ -96,6 +96,9 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
                       concat(folder.string(), "/", pattern));
     const bool denied = found.denied;
     if (found.empty()) found = matches(escaped_pattern, pattern);
+    if (found.empty() && pattern.find("://") != std::string::npos)
+      throw DataError(
+          concat(pattern, " cannot be read: files and stores are read where they stand in folders"));
     if (found.empty()) {
       throw DataError(
           concat("no file matches \"", pattern, "\"", relative ? " in " : "",

@@ -87,7 +87,10 @@ class Walk {
       return;
     }
     const Hdf5Id object(H5Oopen(group, name, access_.get()), H5Oclose);
-    if (!object.valid()) return;  // a link that leads nowhere
+    if (!object.valid()) {
+      if (link.type == H5L_TYPE_HARD && visitor_.unreadable) visitor_.unreadable(prefix + name);
+      return;  // a link that leads nowhere
+    }
     const H5I_type_t kind = H5Iget_type(object.get());
     if (kind == H5I_DATASET && visitor_.data_set) visitor_.data_set(object.get(), prefix + name);
     if (kind == H5I_GROUP) visit_group(object.get(), prefix + name + "/", depth + 1);
@@ -250,6 +253,28 @@ std::string why_not_opened(const std::string& path) {
   return concat("it is truncated: ", size, " of ", bytes, " bytes are there; copy or download it again");
 }
 
+namespace {
+
+/// Whether an object has an attribute that this HDF5 does not understand, such as those of dimension scales
+/// in the form of 1.12. Attributes are asked for by name, which does not make a list of all.
+bool has_unknown_attributes(hid_t object) {
+  return std::ranges::any_of(std::array{"DIMENSION_LIST", "REFERENCE_LIST"}, [&](const char* name) {
+    const htri_t there = H5Aexists(object, name);
+    if (there <= 0) return there < 0;
+    return !Hdf5Id(H5Aopen(object, name, H5P_DEFAULT), H5Aclose).valid();
+  });
+}
+
+std::string written_by_a_newer_one(const char* what) {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return concat("HDF5 ", major, ".", minor, ".", release, " cannot read ", what,
+                ", which a newer one wrote; write it for older ones (h5py: libver=\"v110\"; h5repack "
+                "--high=2 of that HDF5)");
+}
+
+}  // namespace
+
 void check_hdf5_for_netcdf(const std::string& path, External external) {
   const auto lock = lock_io();
   if (H5Fis_hdf5(path.c_str()) <= 0) return;
@@ -260,6 +285,7 @@ void check_hdf5_for_netcdf(const std::string& path, External external) {
   };
   Hdf5Visitor visitor;
   visitor.data_set = [&](hid_t data_set, const std::string& name) {
+    if (has_unknown_attributes(data_set)) refuse(name, written_by_a_newer_one("its attributes"));
     const OtherFiles others = other_files_of(data_set);
     if (refers_to_itself(data_set, path)) refuse(name, kRefersToItself);
     if (others.names.empty()) return;
@@ -270,6 +296,7 @@ void check_hdf5_for_netcdf(const std::string& path, External external) {
   visitor.other_file = [&](const std::string& name, const std::string& where) {
     refuse(name, refusal_of_other_file(where));
   };
+  visitor.unreadable = [&](const std::string& name) { refuse(name, written_by_a_newer_one("it")); };
   visitor.known_group = [&](const std::string& name) { refuse(name, "the group is in the file twice"); };
   walk_hdf5(file.get(), path, external, visitor);
 }

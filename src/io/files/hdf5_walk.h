@@ -34,6 +34,8 @@ struct Hdf5Visitor {
   std::function<void(const std::string& name, const std::string& file)> other_file;
   /// A group that was visited before under another name.
   std::function<void(const std::string& name)> known_group;
+  /// What stands in the file and cannot be opened.
+  std::function<void(const std::string& name)> unreadable;
 };
 
 /// Visits an open file, every group once, whatever links lead to it. Under lock_io().
@@ -64,8 +66,10 @@ void guard_links(hid_t access, External external);
 std::string why_not_opened(const std::string& path);
 
 /// Refuses, of an HDF5 file, what NetCDF-C would follow unasked on opening it: groups that are linked twice,
-/// perhaps to themselves, and, unless it may be followed, all that stands in other files. Does nothing for
-/// other formats.
+/// perhaps to themselves, and, unless it may be followed, all that stands in other files; and data sets, or
+/// attributes of dimension scales on them, that a newer HDF5 wrote and this one cannot read: versions
+/// before 1.12 free memory that is none of theirs where they then look for all attributes of an object. Does
+/// nothing for other formats.
 /// @throws DataError
 void check_hdf5_for_netcdf(const std::string& path, External external);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -272,8 +273,11 @@ void ZarrStore::add(const std::string& name, const Json& metadata, const Json& a
   variable.chunks = array.chunks;
   variable.compressed = array.packing.codec != ChunkCodec::kNone;
   variable.single_precision = array.type == StoredType::kF32;
-  // Format 2 says so what is missing, too; 0, false and true are values.
-  const bool is_value = array.fill == 0.0 || metadata.value("fill_value", Json()).is_boolean();
+  // Format 2 says so what is missing, too; but 0, which is its default, false and true are values. Of packed
+  // numbers 0 is missing, as xarray takes it, which writes null where nothing is.
+  const bool packed = !is_floating(variable.type) && attributes.is_object() &&
+                      (attributes.contains("scale_factor") || attributes.contains("add_offset"));
+  const bool is_value = (array.fill == 0.0 && !packed) || metadata.value("fill_value", Json()).is_boolean();
   if (!format3_ && array.fill && !is_value) variable.numbers["_FillValue"] = {*array.fill};
   if (!array.fault.empty()) {
     const std::optional<FileKind> kind = kind_of_file(path());
@@ -524,12 +528,27 @@ std::optional<std::string> ZarrStore::packed_in_shard(const FileVariable& variab
   }
 }
 
+/// The number in chunks that are not there: where the store says none, one that is missing.
+double ZarrStore::fill_of(const FileVariable& variable, const Shape& index) const {
+  const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
+  if (array.fill) return *array.fill;
+  for (const char* attribute : {"_FillValue", "missing_value"}) {
+    const auto missing = variable.numbers.find(attribute);
+    if (missing != variable.numbers.end() && !missing->second.empty()) return missing->second.front();
+  }
+  if (is_floating(*array.type)) return std::nan("");
+  throw DataError(
+      concat("the chunk ", join(index, "."), " of ", variable.name, " is not in ", path(),
+             ", which does not say what stands there (its fill_value is null): it is not written, or was "
+             "not copied"));
+}
+
 void ZarrStore::read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                            std::int64_t& fetched) {
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   const auto packed = packed_chunk(variable, index, std::ssize(out) + std::ssize(out) / 8 + 65536, fetched);
   if (!packed) {
-    const std::vector<std::byte> fill = bytes_of(*array.type, array.fill.value_or(0), array.swapped);
+    const std::vector<std::byte> fill = bytes_of(*array.type, fill_of(variable, index), array.swapped);
     for (std::size_t i = 0; i < out.size(); i += fill.size())
       std::copy(fill.begin(), fill.end(), out.begin() + static_cast<std::ptrdiff_t>(i));
     return;

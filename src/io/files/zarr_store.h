@@ -15,8 +15,9 @@ namespace jigsaw::inline files {
 /// A Zarr store in a folder, as xarray writes it (WeatherBench 2, ARCO-ERA5): its arrays with their
 /// attributes, consolidated or not; folders that are links are passed over where the metadata does not name
 /// them. Dimensions are named by `_ARRAY_DIMENSIONS` in format 2, by `dimension_names` in format 3. In format
-/// 2 a fill_value other than 0 is also the array's _FillValue, unless an attribute is; in format 3 only the
-/// attribute says what is missing, of floats as base64 of a little-endian double, too.
+/// 2 a fill_value is also the array's _FillValue, unless an attribute is, but 0 of numbers that are not
+/// packed; in format 3 only the attribute says what is missing, of floats as base64 of a little-endian
+/// double, too. Chunks that are not there are missing where the fill_value is null.
 ///
 /// A data set of anemoi-datasets is shown with the rows and columns of its points: `data` [time, variable,
 /// ensemble, latitude, longitude] with these as coordinates, or [..., y, x] where latitudes and longitudes
@@ -64,6 +65,8 @@ class ZarrStore : public VariableFile {
   void add_attributes(FileVariable& variable, const nlohmann::json& attributes) const;
   void read_array(const FileVariable& variable, const Box& box, std::span<std::byte> out,
                   std::int64_t& fetched);
+  /// @throws DataError  for integers, where none is known.
+  double fill_of(const FileVariable& variable, const Shape& index) const;
   /// Decodes a chunk; what is not there holds the fill value.
   void read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                   std::int64_t& fetched);

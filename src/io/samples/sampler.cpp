@@ -30,7 +30,7 @@ void Sampler::shuffle(std::int64_t epoch) {
 std::vector<std::int64_t> Sampler::batch(std::int64_t step) {
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < batch_size_; ++i) {
-    const std::int64_t sample = step * batch_size_ + i;
+    const std::int64_t sample = seen_.in(step, batch_size_) + i;
     if (order_ == Order::kSequential) {
       indices.push_back(sample % windows_);
       continue;

@@ -40,6 +40,15 @@ void for_runs(Context& context, std::span<const TrainedRun> runs, const Array& v
   });
 }
 
+/// How an element decays: by a factor of its own, or in its gradient.
+struct Decay {
+  float factor, in_gradient;
+
+  Decay(bool decoupled, double learning_rate, double weight_decay)
+      : factor(static_cast<float>(decoupled ? 1.0 - learning_rate * weight_decay : 1.0)),
+        in_gradient(static_cast<float>(decoupled ? 0.0 : weight_decay)) {}
+};
+
 class Optimizer : public OptimizerKernels {
  public:
   void decide(Context& context, const GradientTerms& terms, const Array& loss, const Array& squares,
@@ -67,14 +76,14 @@ class Optimizer : public OptimizerKernels {
     for_runs(context, runs, parameter, copy,
              [=](const TrainedRun& run, std::int64_t first, std::int64_t last) {
                const double learning_rate = run.learning_rate * factor;
-               const auto keep = static_cast<float>(1.0 - learning_rate * run.weight_decay);
+               const Decay decay(options.decoupled, learning_rate, run.weight_decay);
                const auto rate = static_cast<float>(learning_rate / correction1);
                vectorized([=] {
                  for (std::int64_t i = first; i < last; ++i) {
-                   const float slope = g[i] * scale;
+                   const float slope = g[i] * scale + decay.in_gradient * p[i];
                    m[i] = beta1 * m[i] + rest1 * slope;
                    v[i] = beta2 * v[i] + rest2 * slope * slope;
-                   p[i] = p[i] * keep - rate * m[i] / (std::sqrt(v[i]) * root2 + eps);
+                   p[i] = p[i] * decay.factor - rate * m[i] / (std::sqrt(v[i]) * root2 + eps);
                  }
                });
              });
@@ -87,18 +96,19 @@ class Optimizer : public OptimizerKernels {
     const auto scale = static_cast<float>(number(numbers, UpdateNumbers::kGradientScale));
     const auto kept = static_cast<float>(momentum.kept);
     // A step is along `direction`·v + `gradient_part`·g: v itself, or of Nesterov what is ahead of it.
-    const float direction = momentum.nesterov ? kept : 1.0F, gradient_part = momentum.nesterov ? scale : 0.0F;
+    const float direction = momentum.nesterov ? kept : 1.0F, gradient_part = momentum.nesterov ? 1.0F : 0.0F;
     float *const p = parameter.data<float>(), *const v = velocity.data<float>();
     const float* const g = gradient.data<float>();
     for_runs(context, runs, parameter, copy,
              [=](const TrainedRun& run, std::int64_t first, std::int64_t last) {
                const double learning_rate = run.learning_rate * factor;
-               const auto keep = static_cast<float>(1.0 - learning_rate * run.weight_decay);
+               const Decay decay(momentum.decoupled, learning_rate, run.weight_decay);
                const auto rate = static_cast<float>(learning_rate);
                vectorized([=] {
                  for (std::int64_t i = first; i < last; ++i) {
-                   v[i] = kept * v[i] + scale * g[i];
-                   p[i] = keep * p[i] - rate * (direction * v[i] + gradient_part * g[i]);
+                   const float slope = scale * g[i] + decay.in_gradient * p[i];
+                   v[i] = kept * v[i] + slope;
+                   p[i] = decay.factor * p[i] - rate * (direction * v[i] + gradient_part * slope);
                  }
                });
              });

@@ -74,6 +74,16 @@ struct Updated {
   }
 };
 
+/// How the elements of a run decay: by a factor of their own, or in their gradients.
+template <typename T>
+struct Decay {
+  T factor, in_gradient;
+
+  __device__ Decay(bool decoupled, double learning_rate, double weight_decay)
+      : factor(static_cast<T>(decoupled ? 1.0 - learning_rate * weight_decay : 1.0)),
+        in_gradient(static_cast<T>(decoupled ? 0.0 : weight_decay)) {}
+};
+
 /// What AdamW makes of an element, in the type that its arrays have: read() takes what it is made from,
 /// write() puts what becomes of it. Numbers that all elements share the first thread of a block works out.
 template <typename T>
@@ -82,6 +92,7 @@ struct Adamw {
   T *m, *v;
   T beta1, beta2, rest1, rest2, eps;
   double decay1, decay2;
+  bool decoupled;
 
   struct Shared {
     T scale, root2;
@@ -94,24 +105,24 @@ struct Adamw {
             1.0 - pow(decay1, updates)};
   }
   struct OfRun {
-    T keep, rate;
+    Decay<T> decay;
+    T rate;
   };
   __device__ OfRun of_run(const Shared& all, const PlacedRun& run) const {
     const double learning_rate = run.learning_rate * all.rate_factor;
-    return {static_cast<T>(1.0 - learning_rate * run.weight_decay),
-            static_cast<T>(learning_rate / all.correction1)};
+    return {{decoupled, learning_rate, run.weight_decay}, static_cast<T>(learning_rate / all.correction1)};
   }
   struct Old {
     T p, g, m, v;
   };
   __device__ Old read(std::int64_t i) const { return {of.p[i], of.g[i], m[i], v[i]}; }
   __device__ void write(const Shared& all, const OfRun& run, std::int64_t i, const Old& old) const {
-    const T slope = old.g * all.scale;
+    const T slope = old.g * all.scale + run.decay.in_gradient * old.p;
     const T first = beta1 * old.m + rest1 * slope;
     const T second = beta2 * old.v + rest2 * slope * slope;
     m[i] = first;
     v[i] = second;
-    of.put(i, old.p * run.keep - run.rate * first / (sqrt(second) * all.root2 + eps));
+    of.put(i, old.p * run.decay.factor - run.rate * first / (sqrt(second) * all.root2 + eps));
   }
 };
 
@@ -119,7 +130,7 @@ template <typename T>
 struct Sgd {
   Updated<T> of;
   T *v, kept;
-  bool nesterov;
+  bool nesterov, decoupled;
 
   struct Shared {
     T scale;
@@ -129,20 +140,22 @@ struct Sgd {
     return {static_cast<T>(numbers[UpdateNumbers::kGradientScale]), numbers[UpdateNumbers::kRateFactor]};
   }
   struct OfRun {
-    T keep, rate;
+    Decay<T> decay;
+    T rate;
   };
   __device__ OfRun of_run(const Shared& all, const PlacedRun& run) const {
     const double learning_rate = run.learning_rate * all.rate_factor;
-    return {static_cast<T>(1.0 - learning_rate * run.weight_decay), static_cast<T>(learning_rate)};
+    return {{decoupled, learning_rate, run.weight_decay}, static_cast<T>(learning_rate)};
   }
   struct Old {
     T p, g, v;
   };
   __device__ Old read(std::int64_t i) const { return {of.p[i], of.g[i], v[i]}; }
   __device__ void write(const Shared& all, const OfRun& run, std::int64_t i, const Old& old) const {
-    const T gradient = all.scale * old.g, velocity = kept * old.v + gradient;
+    const T gradient = all.scale * old.g + run.decay.in_gradient * old.p;
+    const T velocity = kept * old.v + gradient;
     v[i] = velocity;
-    of.put(i, run.keep * old.p - run.rate * (nesterov ? gradient + kept * velocity : velocity));
+    of.put(i, run.decay.factor * old.p - run.rate * (nesterov ? gradient + kept * velocity : velocity));
   }
 };
 
@@ -272,10 +285,11 @@ class Optimizer : public OptimizerKernels {
     visit_master(parameter.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const auto as = [](double value) { return static_cast<T>(value); };
-      update<Adamw<T>>(context, runs, numbers,
-                       {updated<T>(parameter, gradient, copy), moment1.data<T>(), moment2.data<T>(),
-                        as(options.beta1), as(options.beta2), as(1.0 - options.beta1),
-                        as(1.0 - options.beta2), as(options.eps), options.beta1, options.beta2});
+      update<Adamw<T>>(
+          context, runs, numbers,
+          {updated<T>(parameter, gradient, copy), moment1.data<T>(), moment2.data<T>(), as(options.beta1),
+           as(options.beta2), as(1.0 - options.beta1), as(1.0 - options.beta2), as(options.eps),
+           options.beta1, options.beta2, options.decoupled});
     });
   }
 
@@ -285,7 +299,7 @@ class Optimizer : public OptimizerKernels {
       using T = decltype(zero);
       update<Sgd<T>>(context, runs, numbers,
                      {updated<T>(parameter, gradient, copy), velocity.data<T>(),
-                      static_cast<T>(momentum.kept), momentum.nesterov});
+                      static_cast<T>(momentum.kept), momentum.nesterov, momentum.decoupled});
     });
   }
 

@@ -22,6 +22,15 @@ void copy_element(const Array& from, Array& copy, std::int64_t i) {
   if (copy.defined()) copy.data<BFloat16>()[i] = static_cast<BFloat16>(static_cast<float>(from.data<T>()[i]));
 }
 
+/// How an element decays: by a factor of its own, or in its gradient.
+struct Decay {
+  double factor, in_gradient;
+
+  Decay(bool decoupled, double learning_rate, double weight_decay)
+      : factor(decoupled ? 1.0 - learning_rate * weight_decay : 1.0),
+        in_gradient(decoupled ? 0.0 : weight_decay) {}
+};
+
 template <typename T>
 void adamw_typed(const AdamwOptions& options, const TrainedRun& run, const Array& numbers, Array& parameter,
                  const Array& gradient, Array& moment1, Array& moment2, Array& copy) {
@@ -30,16 +39,17 @@ void adamw_typed(const AdamwOptions& options, const TrainedRun& run, const Array
   const double updates = number(numbers, UpdateNumbers::kUpdates);
   const double correction1 = 1.0 - std::pow(options.beta1, updates);
   const double correction2 = 1.0 - std::pow(options.beta2, updates);
+  const Decay decay(options.decoupled, learning_rate, run.weight_decay);
   for (std::int64_t i = run.at; i < run.at + run.count; ++i) {
-    const double g = static_cast<double>(gradient.data<T>()[i]) * scale;
+    const auto before = static_cast<double>(parameter.data<T>()[i]);
+    const double g = static_cast<double>(gradient.data<T>()[i]) * scale + decay.in_gradient * before;
     const double m = options.beta1 * static_cast<double>(moment1.data<T>()[i]) + (1.0 - options.beta1) * g;
     const double v =
         options.beta2 * static_cast<double>(moment2.data<T>()[i]) + (1.0 - options.beta2) * g * g;
     moment1.data<T>()[i] = static_cast<T>(m);
     moment2.data<T>()[i] = static_cast<T>(v);
-    const double p = static_cast<double>(parameter.data<T>()[i]) * (1.0 - learning_rate * run.weight_decay);
     const double update = m / correction1 / (std::sqrt(v / correction2) + options.eps);
-    parameter.data<T>()[i] = static_cast<T>(p - learning_rate * update);
+    parameter.data<T>()[i] = static_cast<T>(before * decay.factor - learning_rate * update);
     copy_element<T>(parameter, copy, i);
   }
 }
@@ -49,13 +59,14 @@ void sgd_typed(const Momentum& momentum, const TrainedRun& run, const Array& num
                const Array& gradient, Array& velocity, Array& copy) {
   const double learning_rate = run.learning_rate * number(numbers, UpdateNumbers::kRateFactor);
   const double scale = number(numbers, UpdateNumbers::kGradientScale);
+  const Decay decay(momentum.decoupled, learning_rate, run.weight_decay);
   for (std::int64_t i = run.at; i < run.at + run.count; ++i) {
-    const double g = static_cast<double>(gradient.data<T>()[i]) * scale;
+    const auto before = static_cast<double>(parameter.data<T>()[i]);
+    const double g = static_cast<double>(gradient.data<T>()[i]) * scale + decay.in_gradient * before;
     const double v = momentum.kept * static_cast<double>(velocity.data<T>()[i]) + g;
     velocity.data<T>()[i] = static_cast<T>(v);
     const double step = momentum.nesterov ? g + momentum.kept * v : v;
-    const double p = static_cast<double>(parameter.data<T>()[i]) * (1.0 - learning_rate * run.weight_decay);
-    parameter.data<T>()[i] = static_cast<T>(p - learning_rate * step);
+    parameter.data<T>()[i] = static_cast<T>(before * decay.factor - learning_rate * step);
     copy_element<T>(parameter, copy, i);
   }
 }

@@ -304,6 +304,52 @@ TEST(Axes, StatesOfForecastsHoldAtTheirValidTimes) {
   }
 }
 
+/// A coordinate of times that does not say what it is stands behind a valid_time; one lead alone, and no time
+/// at which it holds, is refused.
+TEST(Axes, OneLeadIsNotLeftOut) {
+  const testing::TemporaryFolder folder;
+  const Time first = days_from_date({2020, 2, 1}, Calendar::kStandard) * kDay;
+  for (const double lead : {0.0, 6.0}) {
+    for (const bool says_valid : {true, false}) {
+      const std::string path = folder.path() + "/lead.nc";
+      {
+        NetcdfWriter file(path);
+        const int time = file.dimension("time", 2), step = file.dimension("prediction_timedelta", 1),
+                  rows = file.dimension("latitude", 3), columns = file.dimension("longitude", 4);
+        const int times = file.variable("time", NC_INT64, {time}),
+                  leads = file.variable("prediction_timedelta", NC_INT64, {step}),
+                  valid = file.variable(says_valid ? "valid_time" : "other", NC_INT64, {time}),
+                  latitudes = file.variable("latitude", NC_DOUBLE, {rows}),
+                  longitudes = file.variable("longitude", NC_DOUBLE, {columns}),
+                  v = file.variable("v", NC_DOUBLE, {time, step, rows, columns});
+        file.text(times, "units", "hours since 2020-02-01");
+        file.text(leads, "units", "hours");
+        file.text(valid, "units", "hours since 2020-02-01");
+        file.end();
+        file.put(times, std::vector<double>{0, 24});
+        file.put(leads, std::vector<double>{lead});
+        file.put(valid, std::vector<double>{lead, 24 + lead});
+        file.put(latitudes, kRows.values);
+        file.put(longitudes, kColumns.values);
+        file.put(v, std::vector<double>(24, 1));
+      }
+      FileSet files({path}, {}, opener(Dimensions::kByName));
+      if (!says_valid && lead > 0) {
+        const std::string message = message_of<DataError>([&] { files.select({"v", {}}, true); });
+        EXPECT_NE(
+            message.find("its dimension prediction_timedelta has the one entry 6 hours, so that time counts"),
+            std::string::npos)
+            << message;
+        continue;
+      }
+      files.select({"v", {}}, true);
+      const Time ahead = says_valid ? static_cast<Time>(lead) * kHour : 0;
+      EXPECT_EQ(files.times({"v", {}}), (std::vector<Time>{first + ahead, first + 24 * kHour + ahead}))
+          << lead;
+    }
+  }
+}
+
 /// A file of one state of `v`, all of whose values are one number, and a scalar coordinate.
 std::string write_scalar(const testing::TemporaryFolder& folder, const std::string& file_name,
                          const Coordinate& scalar, double value, bool along = false) {

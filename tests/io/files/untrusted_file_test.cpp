@@ -351,6 +351,32 @@ TEST_F(UntrustedFile, VirtualDataSetsThatLeadBackToThemselvesAreRefused) {
     expect_refused([&] { read_whole(file, name); }, "a virtual data set whose values stand in itself");
 }
 
+/// An attribute and a data set whose types have a version that no HDF5 knows, as those of a newer one have
+/// for an older one (HDF5 File Format Specification, "Datatype Message": the version is in the upper four
+/// bits).
+TEST_F(UntrustedFile, WhatANewerHdf5WroteIsRefusedBeforeAllAttributesAreRead) {
+  const auto make = [&](const std::string& name) {
+    const Id file = new_file(in(name));
+    write_numbers(file.get(), "x", {1, 2, 3, 4});
+    const Id data_set(H5Dopen2(file.get(), "x", H5P_DEFAULT), H5Dclose),
+        space(H5Screate(H5S_SCALAR), H5Sclose);
+    const Id attribute(
+        H5Acreate2(data_set.get(), "DIMENSION_LIST", H5T_STD_I32LE, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+        H5Aclose);
+    const int one = 1;
+    ASSERT_GE(H5Awrite(attribute.get(), H5T_NATIVE_INT, &one), 0);
+  };
+  make("new.nc");
+  check_hdf5_for_netcdf(in("new.nc"), External::kRefused);
+  std::string bytes = text_of(in("new.nc"));
+  const std::size_t type = bytes.find(std::string("DIMENSION_LIST\0\0", 16)) + 16;
+  ASSERT_EQ(bytes.at(type), '\x10');
+  bytes[type] = '\x70';
+  put_text(in("new.nc"), bytes);
+  expect_refused([&] { NetcdfFile(in("new.nc")); }, "x in " + in("new.nc") + " cannot be used: HDF5 1.");
+  expect_refused([&] { NetcdfFile(in("new.nc")); }, " cannot read its attributes, which a newer one wrote; ");
+}
+
 /// The B-tree of chunks (HDF5 File Format Specification, version 1 B-trees): each key holds the bytes of a
 /// chunk and its place.
 TEST_F(UntrustedFile, AnIndexOfChunksIsNotTrusted) {

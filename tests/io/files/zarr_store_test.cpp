@@ -200,7 +200,21 @@ TEST(ZarrStore, ChunksThatAreNotThereHoldTheFillValue) {
   store.add("zero", {.shape = shape, .chunks = chunks, .fill = 0}, value_at, {"1.0.1"});
   store.add("number", {.shape = shape, .chunks = chunks, .fill = -9999.0}, value_at, {"1.0.1"});
   store.add("true", {.shape = shape, .chunks = chunks, .dtype = "|b1", .fill = true}, value_at, {"1.0.1"});
+  store.add("unknown", {.shape = shape, .chunks = chunks}, value_at, {"1.0.1"});
+  store.add("packed", {.shape = shape, .chunks = chunks, .dtype = "<i2", .attributes = {{"_FillValue", -1}}},
+            value_at, {"1.0.1"});
+  store.add("nothing", {.shape = shape, .chunks = chunks, .dtype = "<i2"}, value_at, {"1.0.1"});
   ZarrStore opened(store.path());
+  expect_values(opened, "unknown",
+                [&](const Shape& at) { return left_out(at) ? std::nan("") : value_at(at); });
+  expect_values(opened, "packed",
+                [&](const Shape& at) { return left_out(at) ? std::nan("") : std::trunc(value_at(at)); });
+  double there = 0;
+  opened.read<double>(*opened.find("nothing"), {{0, 0, 0}, {1, 1, 1}}, std::span(&there, 1));
+  const std::string said = message_of<DataError>([&] {
+    opened.read<double>(*opened.find("nothing"), {{2, 1, 5}, {1, 1, 1}}, std::span(&there, 1));
+  });
+  EXPECT_NE(said.find("the chunk 1.0.1 of nothing is not in "), std::string::npos) << said;
   expect_values(opened, "nan", [&](const Shape& at) { return left_out(at) ? std::nan("") : value_at(at); });
   expect_values(opened, "zero", [&](const Shape& at) { return left_out(at) ? 0 : value_at(at); });
   expect_values(opened, "number",
@@ -208,6 +222,22 @@ TEST(ZarrStore, ChunksThatAreNotThereHoldTheFillValue) {
   double one = 0;
   opened.read<double>(*opened.find("true"), {{2, 1, 5}, {1, 1, 1}}, std::span(&one, 1));
   EXPECT_EQ(one, 1);
+}
+
+/// A satellite's counts, of which 0 is none, as xarray writes `_FillValue` 0 of packed numbers.
+TEST(ZarrStore, ZeroIsMissingOfPackedNumbersOfFormat2) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  const Shape shape{3, 4, 7}, chunks{2, 3, 4};
+  const auto count = [](const Shape& at) { return static_cast<double>(at[1] % 3); };
+  const Json packing = {{"scale_factor", 0.5}, {"add_offset", 200}};
+  store.add("counts", {.shape = shape, .chunks = chunks, .dtype = "<i2", .fill = 0, .attributes = packing},
+            count);
+  store.add("land", {.shape = shape, .chunks = chunks, .dtype = "<i2", .fill = 0}, count);
+  ZarrStore opened(store.path());
+  expect_values(opened, "counts",
+                [&](const Shape& at) { return count(at) == 0 ? std::nan("") : 200 + 0.5 * count(at); });
+  expect_values(opened, "land", count);
 }
 
 // As WeatherBench 2: time, level, longitude, latitude.
@@ -342,7 +372,7 @@ TEST(ZarrStore, AChunkThatIsChangedWhileItIsReadIsADataError) {
   int number = 0;
   for (const auto& [without, change, says] : cases) {
     Store store(concat(folder.path(), "/", ++number, ".zarr"));
-    store.add("x", {.shape = {4}, .chunks = {2}, .codec = ""}, value_at, without);
+    store.add("x", {.shape = {4}, .chunks = {2}, .codec = "", .fill = 0}, value_at, without);
     ZarrStore opened(store.path());
     const std::vector<double> before = read_whole(opened, "x");
     EXPECT_EQ(read_whole(opened, "x"), before);

@@ -153,6 +153,20 @@ TEST(Sampler, EpochsArePermutationsThatRunOn) {
   EXPECT_FALSE(std::is_sorted(first.begin(), first.end()));
 }
 
+/// After two steps of four, steps of two.
+TEST(Sampler, GoesOnBehindWhatWasSeenWithAnotherBatchSize) {
+  Sampler whole(10, 4, Sampler::Order::kShuffled, 1), changed(10, 2, Sampler::Order::kShuffled, 1);
+  changed.go_on_behind({2, 8});
+  std::vector<std::int64_t> order, behind;
+  for (int step = 2; step < 5; ++step) {
+    for (const std::int64_t index : whole.batch(step)) order.push_back(index);
+  }
+  for (int step = 2; step < 8; ++step) {
+    for (const std::int64_t index : changed.batch(step)) behind.push_back(index);
+  }
+  EXPECT_EQ(behind, order);
+}
+
 TEST(Sampler, IsAFunctionOfSeedAndStepAlone) {
   Sampler forward(100, 7, Sampler::Order::kShuffled, 3), jumping(100, 7, Sampler::Order::kShuffled, 3);
   Sampler other(100, 7, Sampler::Order::kShuffled, 4);
