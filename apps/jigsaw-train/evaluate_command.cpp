@@ -132,8 +132,7 @@ void refuse_void(const EvaluateArguments& options) {
 /// The least first, each once.
 std::vector<int> in_order(std::vector<int> numbers) {
   std::ranges::sort(numbers);
-  const auto [first, last] = std::ranges::unique(numbers);
-  numbers.erase(first, last);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 
