@@ -210,7 +210,7 @@ function(jigsaw_real_data_test name target)
     set(filter ${ARGV2})
   endif()
   add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter})
-  set_tests_properties(${name} PROPERTIES LABELS real TIMEOUT ${JIGSAW_TEST_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS real COST 150 TIMEOUT ${JIGSAW_TEST_TIMEOUT}
     ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};JIGSAW_REAL_DATA=${folder}")
   jigsaw_mpi_folder(${name})
 endfunction()
