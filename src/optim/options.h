@@ -34,8 +34,7 @@ void declare_common(Keys<O>& keys) {
   keys.add("decoupled_weight_decay", &O::decoupled_weight_decay)
       .doc(
           "Parameters decay apart from the gradient's update; false: weight_decay times the parameter is "
-          "added to its "
-          "gradient, once that is clipped, as in torch.optim.Adam and torch.optim.SGD.");
+          "added to its gradient, once that is clipped, as in torch.optim.Adam and torch.optim.SGD.");
   keys.add("clip_norm", &O::clip_norm)
       .changeable()
       .at_least(0)

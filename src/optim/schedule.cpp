@@ -107,8 +107,7 @@ void declare(Keys<ConstantOptions>& keys) {
       .at_least(0)
       .doc(
           "The last steps, over which the rate falls linearly to 0. A run can be made longer from any "
-          "checkpoint "
-          "before them (train.steps).");
+          "checkpoint before them (train.steps).");
 }
 
 void declare(Keys<StepsOptions>& keys) {

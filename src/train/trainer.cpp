@@ -460,7 +460,8 @@ ExitCode Trainer::run_from(std::int64_t first) {
     log_.info(concat("nothing is left to do: its checkpoint is of step ", first - 1, ", ",
                      first <= steps_
                          ? patience_text(config_, not_improved_)
-                         : concat(config_.train.steps ? "train.steps is " : "train.epochs take ", steps_)));
+                         : (config_.train.steps ? concat("train.steps is ", steps_)
+                                                : concat("train.epochs take ", counted(steps_, "step")))));
     // A start before may have been killed between its last checkpoint and its summary.
     if (!summary_stands(first - 1)) finish(first - 1);
   }
@@ -588,7 +589,7 @@ bool Trainer::summary_stands(std::int64_t steps) {
     std::ifstream in(directory_->summary_path());
     const Json summary = Json::parse(in, nullptr, false);
     stands = summary.is_object() && summary.value("steps", Json()) == steps &&
-             (steps == steps_ || summary.contains("ended_by"));
+             (steps >= steps_ || summary.contains("ended_by"));
   }
   return world_.all_reduce(std::array{stands ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
 }

@@ -22,15 +22,11 @@ constexpr int kLeads = 3;
 /// Of which there are maps.
 const std::vector<int> kMapLeads = {1, 3};
 
-/// Its mean is far larger than what it varies by.
 double forecast_at(int member, int lead, std::size_t batch, std::int64_t i) {
-  return 5e4 + static_cast<double>(i % kChannels) + 2 * wave(member, lead, batch, i);
+  return large_at(member, lead, batch, i, kChannels);
 }
-/// Missing at times, and at two points always.
 double truth_at(int lead, std::size_t batch, std::int64_t i) {
-  const std::int64_t point = i / kChannels % kPoints;
-  if (point == 8 || point == 30 || (i + lead) % 7 == 0) return kNaN;
-  return 0.5 + forecast_at(0, lead, batch, i + i % 4 * kChannels);
+  return large_truth_at(lead, batch, i, kChannels);
 }
 
 /// By ErrorMap.

@@ -27,6 +27,17 @@ inline double wave(int member, int lead, std::size_t batch, std::int64_t i) {
   return std::sin(step * static_cast<double>(i + 1));
 }
 
+/// Of fields with so many channels: its mean is far larger than what it varies by.
+inline double large_at(int member, int lead, std::size_t batch, std::int64_t i, std::int64_t channels) {
+  return 5e4 + static_cast<double>(i % channels) + 2 * wave(member, lead, batch, i);
+}
+/// A truth of these, missing at times, and at two points always.
+inline double large_truth_at(int lead, std::size_t batch, std::int64_t i, std::int64_t channels) {
+  const std::int64_t point = i / channels % kPoints;
+  if (point == 8 || point == 30 || (i + lead) % 11 == 0) return kNaN;
+  return 0.5 + large_at(0, lead, batch, i + i % 4 * channels, channels);
+}
+
 /// The first region is all, the second the first three rows.
 inline bool is_in(std::int64_t region, std::int64_t point) {
   return region == 0 || point < 3 * kColumns;

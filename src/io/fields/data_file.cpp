@@ -346,8 +346,10 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
   };
   const bool series =
       uniform && found.cells < 0 && found.latitude < 0 && found.longitude < 0 && found.time >= 0;
-  const bool nameless = std::ranges::all_of(
-      variable.dimensions, [](const std::string& dimension) { return dimension.starts_with("dim_"); });
+  const bool nameless =
+      variable.shape.rank() > 0 && std::ranges::all_of(variable.dimensions, [](const std::string& dimension) {
+        return dimension.starts_with("dim_");
+      });
   if (!found.horizontal() && !series && nameless && file_->format() == "Zarr")
     refuse(
         "the store names none of its dimensions, which xarray writes as _ARRAY_DIMENSIONS, in format 3 as "
