@@ -42,7 +42,7 @@ std::optional<std::int64_t> not_improved_in(const Json& line, const std::string&
 std::optional<double> best_in(const Json& line, const std::string& best) {
   if (!line.is_object() || not_improved_in(line, best) != 0) return std::nullopt;
   try {
-    const Json loss = line.at("loss");  // null where it is not finite
+    const Json& loss = line.at("loss");  // null where it is not finite
     return number_in(loss.is_number() ? loss.get<double>() : std::nan(""), line.at("metrics"), best);
   } catch (const std::exception&) {
     return std::nullopt;
