@@ -7,6 +7,7 @@ std::function<ExitCode()> declare_check(const CommandOptions& command, const Inv
 std::function<ExitCode()> declare_init(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_predict(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_compare(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_report(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_verify(const CommandOptions& command, const Invocation& invocation);
@@ -35,6 +36,8 @@ const std::vector<Command>& command_table() {
        RunsOn::kEveryRank, true},
       {"evaluate", "Score what a trained model predicts, as a validation without training", declare_evaluate,
        RunsOn::kEveryRank, true},
+      {"compare", "Test whether the scores of two evaluations differ by more than chance", declare_compare,
+       RunsOn::kFirstRank},
       {"report",
        "Write what runs left as one HTML file: curves, maps, time, memory, the mesh (docs/report.md)",
        declare_report, RunsOn::kFirstRank},

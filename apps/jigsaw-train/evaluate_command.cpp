@@ -51,7 +51,7 @@ struct EvaluateArguments {
   std::vector<std::string> climatology;  ///< files; none: that of the training period
   WindowArguments windows;               ///< over images
   std::optional<double> data_range;      ///< of images
-  std::vector<std::string> predictions;  ///< of images: files to score in place of a model
+  std::vector<std::string> predictions;  ///< files to score in place of a model
   std::string climate;                   ///< as parse_climate_groups() takes it
   std::optional<std::int64_t> spin_up;
   std::string json, netcdf;
@@ -71,11 +71,11 @@ void refuse_options(const EvaluateArguments& options, bool images) {
                       {"--fss-scales", !options.fss_scales.empty()},
                       {"--climatology", !options.climatology.empty()},
                       {"--climate", !options.climate.empty()},
-                      {"--error-maps", !options.maps.errors.empty()}},
+                      {"--error-maps", !options.maps.errors.empty()},
+                      {"--by-start", !options.maps.starts.empty()}},
       of_images = {{"--overlap", options.windows.overlap.has_value()},
                    {"--mirror", !options.windows.mirror.empty()},
-                   {"--data-range", options.data_range.has_value()},
-                   {"--predictions", !options.predictions.empty()}};
+                   {"--data-range", options.data_range.has_value()}};
   for (const auto& [option, given] : images ? of_forecasts : of_images) {
     if (given)
       throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
@@ -91,7 +91,9 @@ void refuse_for_sequences(const EvaluateArguments& options) {
                                       {"--fss-scales", !options.fss_scales.empty()},
                                       {"--climatology", !options.climatology.empty()},
                                       {"--climate", !options.climate.empty()},
-                                      {"--error-maps", !options.maps.errors.empty()}}) {
+                                      {"--error-maps", !options.maps.errors.empty()},
+                                      {"--by-start", !options.maps.starts.empty()},
+                                      {"--predictions", !options.predictions.empty()}}) {
     if (given)
       throw ConfigError(
           concat("command line: ", option,
@@ -103,11 +105,12 @@ void refuse_for_sequences(const EvaluateArguments& options) {
 void refuse_model(const EvaluateArguments& options) {
   if (options.predictions.empty()) {
     if (options.model.checkpoints.empty())
-      throw ConfigError("command line: --checkpoint is required, or of images --predictions");
+      throw ConfigError("command line: --checkpoint is required, or --predictions");
     return;
   }
   for (const auto& [option, given] : {std::pair{"--checkpoint", !options.model.checkpoints.empty()},
                                       {"--average", options.model.average != "auto"},
+                                      {"--members", options.members > 0},
                                       {"--overlap", options.windows.overlap.has_value()},
                                       {"--mirror", !options.windows.mirror.empty()}}) {
     if (given)
@@ -195,10 +198,28 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     if (options.forecasts > 0) validation_only.most_valid = options.forecasts;
     const bool by_default = options.period == EvaluateArguments().period;
     if (!by_default) validation_only.valid_name = "command line: --period";
-    if (!options.predictions.empty()) {
+    if (!options.predictions.empty() && images) {
       evaluate_predictions(configuration, job.folder, options.predictions,
                            by_default ? "data.valid" : concat("--period ", options.period[0]), scores,
                            job.world, job.log);
+      return ExitCode::kDone;
+    }
+    const EvaluationOptions of_forecasts{
+        options.json,
+        options.netcdf,
+        options.overwrite,
+        options.regions,
+        "Scores of " + configuration.name,
+        options.climatology,
+        ClimateOptions{parse_climate_groups(options.climate), static_cast<int>(options.spin_up.value_or(0))},
+        options.maps,
+        in_order(options.map_leads),
+        by_default                   ? "data.valid"
+        : options.period.size() == 1 ? "--period train"
+                                     : "--period"};
+    if (!options.predictions.empty()) {
+      evaluate_written_forecasts(configuration, job.folder, options.predictions, validation_only,
+                                 of_forecasts, job.world, job.log);
       return ExitCode::kDone;
     }
     TrainedModels models = open_models(configuration, job.folder, options.model.checkpoints, weights,
@@ -213,13 +234,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
                          job.log);
       return ExitCode::kDone;
     }
-    evaluate_forecasts(
-        models.front(),
-        {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name,
-         options.climatology,
-         ClimateOptions{parse_climate_groups(options.climate), static_cast<int>(options.spin_up.value_or(0))},
-         options.maps, in_order(options.map_leads), by_default ? "data.valid" : "--period"},
-        job.log);
+    evaluate_forecasts(models.front(), of_forecasts, job.log);
     return ExitCode::kDone;
   });
 }
@@ -270,8 +285,9 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   command
       .add_option(
           "--predictions", options->predictions,
-          "Of images: score these files (or patterns, or those in a folder), which predict or another "
-          "program wrote, in place of a checkpoint's model")
+          "Score these files (or patterns; of images those in a folder, too), which predict or another "
+          "program "
+          "wrote, in place of a checkpoint's model; several that hold the same forecast are its members")
       .not_empty();
   command
       .add_option("--data-range", options->data_range,
@@ -287,6 +303,10 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   command
       .add_option("--error-maps", options->maps.errors,
                   "A NetCDF file to write maps of bias and RMSE to, and of members their spread, by lead")
+      .not_empty();
+  command
+      .add_option("--by-start", options->maps.starts,
+                  "A NetCDF file to write the scores of each forecast to, which compare reads")
       .not_empty();
   command
       .add_option("--map-leads", options->map_leads,

@@ -59,6 +59,15 @@ FileState file_state(const std::string& path) {
   return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
+std::string file_identity(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) refuse_path("read", path, errno);
+  if (!S_ISREG(status.st_mode)) throw FileError(not_regular("read", path, status.st_mode));
+  const auto text_of = [](const timespec& time) { return concat(time.tv_sec, ".", time.tv_nsec); };
+  return concat(std::filesystem::absolute(path).lexically_normal().string(), " ", status.st_size, " ",
+                status.st_ino, " ", text_of(status.st_mtim), " ", text_of(status.st_ctim));
+}
+
 bool is_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {

@@ -20,6 +20,11 @@ struct FileState {
   bool operator==(const FileState&) const = default;
 };
 
+/// What tells whether a regular file is the one that had this name before, as it was: a text of its absolute
+/// name, size and place on the disk, and of when its contents and its state changed last, which nobody sets
+/// back. @throws FileError  when there is none.
+std::string file_identity(const std::string& path);
+
 /// Of a regular file, which is not opened. @throws FileError  when there is none.
 FileState file_state(const std::string& path);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <span>
 
 #include "array/host_view.h"
@@ -104,6 +105,38 @@ void Climatology::allocate(const Box& piece, const std::vector<DayAndHour>& want
     means_.emplace(when, Array(host, shape, DType::kFloat32, Purpose::kWorkspace));
 }
 
+std::string climatology_remark(Dataset& data, const std::vector<Time>& starts, int leads) {
+  FileSet& files = data.files();
+  const Calendar calendar = files.calendar();
+  const std::vector<Period> periods = files.periods(data.options().train, "data.train");
+  std::set<Time> verified;
+  for (const Time start : starts)
+    for (int lead = 1; lead <= leads; ++lead) verified.insert(start + lead * data.options().lead_time);
+  std::set<const std::vector<Time>*> looked_at;  // fields of the same files share their times
+  std::set<Time> unknown;
+  for (const Channel& target : data.channels().targets) {
+    const std::vector<Time>& times = files.times(target.field);
+    if (!looked_at.insert(&times).second) continue;
+    std::map<Time, std::set<int>> days;  // that states stand for, by the time of the day
+    for (const Time time : times) {
+      if (std::ranges::none_of(periods, [&](const Period& period) { return period.contains(time); }))
+        continue;
+      for (const int day : days_of(time, calendar)) days[day_and_hour(time, calendar).second].insert(day);
+    }
+    for (const Time time : verified) {
+      const DayAndHour when = day_and_hour(time, calendar);
+      const auto near = [&](int day) { return weight_between(when.day, day, longest_year(calendar)) > 0; };
+      if (std::ranges::none_of(days[when.second], near)) unknown.insert(time);
+    }
+  }
+  if (unknown.empty() || unknown.size() == verified.size()) return "";
+  return concat("the climatology of data.train knows nothing of ", unknown.size(), " of the ",
+                counted(verified.size(), "time"), " that are verified, first ",
+                files.text_of(*unknown.begin()),
+                ": anomaly correlations and climatology_rmse are over the others alone, and fewer forecasts "
+                "than other scores");
+}
+
 template <typename T>
 void Climatology::put(const DayAndHour& when, std::int64_t channel, const std::vector<T>& plane) {
   const Array& mean = means_.at(when);
@@ -149,6 +182,10 @@ Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, c
     const Field& field = channels[static_cast<std::size_t>(channel)].field;
     const auto position = [&](const char* dimension, double value) {
       const std::vector<double> all = files.coordinates(field, dimension);
+      if (dimension == std::string("dayofyear") && std::ranges::find(all, 0.0) != all.end()) {
+        throw DataError(concat("the climatology of ", field.name(), " in ", files.where(field),
+                               " counts dayofyear from 0; the first of January is day 1"));
+      }
       const auto found = std::find(all.begin(), all.end(), value);
       if (found != all.end()) return std::int64_t{found - all.begin()};
       throw DataError(concat("the climatology of ", field.name(), " has no ", dimension, " ", value,

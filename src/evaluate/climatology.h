@@ -7,6 +7,7 @@
 #include "array/box.h"
 #include "fields/file_set.h"
 #include "samples/channels.h"
+#include "samples/dataset.h"
 
 namespace jigsaw::inline evaluate {
 
@@ -17,6 +18,12 @@ struct DayAndHour {
   auto operator<=>(const DayAndHour&) const = default;
 };
 DayAndHour day_and_hour(Time time, Calendar calendar = Calendar::kStandard);
+
+/// A sentence where the climatology of data.train knows nothing of some of the times that forecasts are
+/// verified at, for no state of the training period lies within Climatology::kReach days of that day of the
+/// year at that time of the day; "" where it knows all, or nothing at all. By times alone: equal on all
+/// ranks.
+std::string climatology_remark(Dataset& data, const std::vector<Time>& starts, int leads);
 
 /// Means by day of the year and time of the day, as WeatherBench 2's compute_climatology.py forms them:
 /// over all years of states at that time of the day, weighted by days' distance within 30 days from 1 to 0

@@ -139,6 +139,10 @@ void ClimatologyScores::begin(OpenedRun& run, const RunDirectory& /*directory*/,
   if (!run.validates()) return;
   targets_ = channel_names(run.data().channels().targets);
   rmse_ = ClimatologyPass(run).run(log_);
+  auto& data = dynamic_cast<Dataset&>(run.data());
+  const std::string remark =
+      climatology_remark(data, data.valid_windows(), run.configuration().validation_rollout());
+  if (!remark.empty()) log_.warn(remark);
 }
 
 void ClimatologyScores::validated(std::int64_t /*step*/, ValidationResult& result) {

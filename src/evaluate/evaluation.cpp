@@ -17,10 +17,13 @@
 #include "evaluate/error_maps.h"
 #include "evaluate/score_files.h"
 #include "evaluate/score_report.h"
+#include "evaluate/start_score_file.h"
+#include "evaluate/written_forecasts.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
 #include "samples/prescribed_remarks.h"
 #include "samples/state_limits.h"
+#include "task/ensemble.h"
 #include "task/grid_warnings.h"
 #include "train/data_report.h"
 #include "train/validation.h"
@@ -29,12 +32,29 @@ namespace jigsaw::inline evaluate {
 
 namespace {
 
+/// What is scored: forecasts that a model makes, or that files hold.
+struct ScoredForecasts {
+  Communicator& world;
+  const Configuration& configuration;
+  Dataset& data;
+  const Rank& rank;
+  Box piece;                 ///< this rank's, of [samples, rows, columns, targets]
+  std::vector<Time> starts;  ///< ascending
+  std::int64_t members = 1;
+  std::string source;                   ///< what made them
+  std::vector<std::string> paths = {};  ///< the files that hold them
+  /// The members of all starts and leads. Collective.
+  std::function<void(ForecastScores& scores, const std::function<void(double part)>& done)> run;
+
+  int leads() const { return configuration.validation_rollout(); }
+};
+
 /// Where the climatology is asked for.
-std::vector<DayAndHour> verification_times(const Dataset& data, int leads) {
+std::vector<DayAndHour> verification_times(const ScoredForecasts& of) {
   std::set<DayAndHour> times;
-  for (const Time start : data.valid_windows()) {
-    for (int lead = 1; lead <= leads; ++lead)
-      times.insert(day_and_hour(start + lead * data.options().lead_time, data.files().calendar()));
+  for (const Time start : of.starts) {
+    for (int lead = 1; lead <= of.leads(); ++lead)
+      times.insert(day_and_hour(start + lead * of.data.options().lead_time, of.data.files().calendar()));
   }
   return {times.begin(), times.end()};
 }
@@ -77,26 +97,25 @@ void require_points(const std::vector<Region>& regions, const std::vector<std::v
 }
 
 /// The climatology of a rank's piece, from files of its own or from the training period.
-/// @param paths, open_file  of those files.
-std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int leads,
-                                            const std::vector<std::string>& paths,
-                                            const FileOpener& open_file) {
+/// @param paths, open_file  of those files. @param remarks  is given what is to be said of them.
+std::unique_ptr<Climatology> climatology_of(const ScoredForecasts& of, const std::vector<std::string>& paths,
+                                            const FileOpener& open_file, std::vector<std::string>& remarks) {
+  Dataset& data = of.data;
   const std::vector<Channel>& targets = data.channels().targets;
-  const std::vector<DayAndHour> wanted = verification_times(data, leads);
+  const std::vector<DayAndHour> wanted = verification_times(of);
   if (paths.empty()) {
-    return std::make_unique<Climatology>(data.files(), targets, piece,
+    remarks = {climatology_remark(data, of.starts, of.leads())};
+    return std::make_unique<Climatology>(data.files(), targets, of.piece,
                                          data.files().periods(data.options().train, "data.train"), wanted);
   }
   FileSet files(paths, Climatology::file_selection(data.options()), open_file);
   files.take_grid(data.files());
   for (const Channel& target : targets) {
     files.select(target.field, false);
-    const std::string &units = data.files().units(target.field), &there = files.units(target.field);
-    if (units.empty() || there.empty() || same_unit(units, there)) continue;
-    throw DataError(concat("the climatology of ", target.name, " in ", paths.front(), " is in \"", there,
-                           "\", the data in \"", units, "\""));
+    remarks.push_back(require_same_unit(concat("the climatology of ", target.name, " in ", paths.front()),
+                                        files.units(target.field), data.files().units(target.field)));
   }
-  return std::make_unique<Climatology>(files, targets, piece, wanted);
+  return std::make_unique<Climatology>(files, targets, of.piece, wanted);
 }
 
 /// Variables without scores at points that persistence has some at; they would be shown as missing alone.
@@ -153,18 +172,21 @@ std::vector<int> map_leads_of(const EvaluationOptions& options, int leads) {
   return all;
 }
 
-ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
-                      const ForecastScores& scores, FileSet& files) {
+ScoreReport report_of(const ScoredForecasts& of, const EvaluationOptions& options,
+                      const ForecastScores& scores) {
+  const Dataset& data = of.data;
+  const FileSet& files = data.files();
   ScoreReport report;
   report.title = options.title;
-  report.source = concat("jigsaw-train, ", model.description());
+  report.source = concat("jigsaw-train, ", of.source);
   report.lead_time = data.options().lead_time;
   report.of_months = data.options().time_step.month;
   const Calendar calendar = files.calendar();
   report.decade = (days_from_date({1980, 1, 1}, calendar) - days_from_date({1970, 1, 1}, calendar)) * kDay;
-  report.forecasts = data.count(Split::kValid);
+  report.forecasts = std::ssize(of.starts);
   report.scores = &scores;
   report.coverage = window_coverage(data, scores.leads());
+  report.coverage.take(of.starts, files);
   for (const Period& period : files.periods(data.options().valid, "data.valid"))
     report.periods.push_back(files.text_of(period));
   for (const Channel& target : data.channels().targets) {
@@ -184,30 +206,51 @@ std::vector<std::string> coverage_of(const Dataset& data, int leads, const std::
   return warnings;
 }
 
-}  // namespace
+StartScoreContents contents_by_start(const ScoredForecasts& of, const EvaluationOptions& options,
+                                     const std::vector<Region>& regions) {
+  const DataOptions& data = of.data.options();
+  StartScoreContents contents;
+  contents.title = options.title;
+  contents.source = concat("jigsaw-train, ", of.source);
+  contents.leads = {data.lead_time, data.time_step.month, of.leads()};
+  contents.calendar = of.data.files().file_calendar();
+  contents.starts = std::ssize(of.starts);
+  contents.members = of.members;
+  contents.regions = regions;
+  for (const Channel& target : of.data.channels().targets) {
+    contents.variables.push_back(target.name);
+    contents.units.push_back(of.data.files().units(target.field));
+  }
+  return contents;
+}
 
-void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log) {
-  OpenedRun& run = model.run();
-  auto& data = dynamic_cast<Dataset&>(run.data());
-  const Rank& rank = run.placed().rank();
-  for (const std::string& warning : area_warnings(run.configuration(), data)) log.warn(warning);
-  const int leads = run.configuration().validation_rollout();
-  const std::int64_t members = run.placed().members();
-  const Box piece = rank.box(run.placed().sample_layout(run.placed().samples()));
+/// Scores them, says what is odd, and writes what is asked for. Collective.
+void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log) {
+  Dataset& data = of.data;
+  Communicator& world = of.world;
+  const Rank& rank = of.rank;
+  const Box& piece = of.piece;
+  const std::int64_t members = of.members;
+  const int leads = of.leads();
+  for (const std::string& warning : area_warnings(of.configuration, data)) log.warn(warning);
+  for (const std::string& warning : target_warnings(data)) log.warn(warning);
   std::vector<Region> regions;
   std::vector<std::vector<double>> weights;
   std::optional<ScoreFiles> files;
   std::unique_ptr<MapFile> climate_file, error_file;
+  std::unique_ptr<StartScoreFile> start_file;
   const std::vector<int> map_leads = map_leads_of(options, leads);
   std::unique_ptr<Climatology> climatology;
-  together(run.world(), [&] {
+  together(world, [&] {
     require_options(options, data, leads);
     regions = regions_of(data.grid(), options);
     weights = weights_of(regions, data, piece);
-    if (run.world().rank() != 0) return;
-    files.emplace(options.json, options.netcdf, options.overwrite, data.paths(), options.maps);
-    const std::map<std::string, std::string> attributes = {
-        {"title", options.title}, {"source", concat("jigsaw-train, ", model.description())}};
+    if (world.rank() != 0) return;
+    std::vector<std::string> inputs = data.paths();
+    inputs.insert(inputs.end(), of.paths.begin(), of.paths.end());
+    files.emplace(options.json, options.netcdf, options.overwrite, inputs, options.maps);
+    const std::map<std::string, std::string> attributes = {{"title", options.title},
+                                                           {"source", concat("jigsaw-train, ", of.source)}};
     const auto file_of = [&](const std::string& path, const MapContents& contents) {
       return std::make_unique<MapFile>(data.files(), data.channels().targets, contents, path);
     };
@@ -216,61 +259,259 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     if (!map_leads.empty())
       error_file = file_of(files->error_maps(), error_maps(map_leads, members, data.options().lead_time,
                                                            data.options().time_step.month, attributes));
+    if (!options.maps.starts.empty())
+      start_file = std::make_unique<StartScoreFile>(contents_by_start(of, options, regions), files->starts());
   });
-  together(run.world(), [&] { require_points(regions, weights, run.world()); });
-  const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
+  together(world, [&] { require_points(regions, weights, world); });
+  const std::vector<std::string> paths = expand_together(options.climatology, "", world);
   const FileOpener open_file =
-      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
-  together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
+      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), world);
+  std::vector<std::string> remarks;
+  together(world, [&] { climatology = climatology_of(of, paths, open_file, remarks); });
+  for (const std::string& remark : remarks)
+    if (!remark.empty()) log.warn(remark);
   for (const std::string& warning : coverage_of(data, leads, options.period)) log.warn(warning);
   for (const std::string& warning :
-       unit_warnings(data, data.files().periods(data.options().valid, "data.valid"), run.world()))
+       unit_warnings(data, data.files().periods(data.options().valid, "data.valid"), world))
     log.warn(warning);
   for (const std::string& remark :
        gap_remarks(data, data.files().periods(data.options().valid, "data.valid")))
     log.warn(remark);
-  data.files().watch_prescribed();
+  data.files().watch(fields_of(data.channels().inputs, Role::kPrescribed));
   const auto before = std::chrono::steady_clock::now();
   std::optional<ForecastScores> all;
-  together(run.world(), [&] {
+  together(world, [&] {
     all.emplace(rank.context, data, std::move(regions), piece, weights, leads, members, climatology.get(),
-                thresholds_of(data, run.configuration().validation), options.climate, map_leads);
+                thresholds_of(data, of.configuration.validation), options.climate, map_leads);
   });
   ForecastScores& scores = *all;
+  if (!options.maps.starts.empty()) {
+    scores.tell_starts([&](const StartScores& some) {
+      together(world, [&] {
+        if (start_file) start_file->write(some);
+      });
+    });
+  }
   {
     ProgressBar bar(log, "evaluate");
-    Validation(run, true).run([&](int lead, const ShardedTensor& prediction,
-                                  const Batch& batch) { scores.add(rank, lead, prediction, batch); },
-                              [&](double part) { bar.update(part); });
+    of.run(scores, [&](double part) { bar.update(part); });
   }
   scores.finish(rank);
-  for (const std::string& remark : scores.outside().remarks(data, run.world())) log.warn(remark);
-  for (const std::string& remark :
-       blank_remarks(data, times_of_forecasts(data, data.valid_windows(), leads), run.world()))
+  for (const std::string& remark : scores.outside().remarks(data, world)) log.warn(remark);
+  for (const std::string& remark : blank_remarks(data, times_of_forecasts(data, of.starts, leads), world))
     log.warn(remark);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
   const std::size_t channels = data.channels().targets.size();
   if (!options.maps.climate.empty())
-    write_maps(rank, run.world(), scores.climate()->moments(), kClimateMaps, ClimateScores::maps, channels,
+    write_maps(rank, world, scores.climate()->moments(), kClimateMaps, ClimateScores::maps, channels,
                climate_file.get());
   if (const ErrorMaps* errors = scores.error_maps()) {
     const auto maps_of = [errors](const TimeMoments& moments, const Box& box, std::int64_t channel) {
       return errors->maps_of(moments, box, channel);
     };
-    write_maps(rank, run.world(), errors->moments(), errors->maps(), maps_of, channels, error_file.get());
+    write_maps(rank, world, errors->moments(), errors->maps(), maps_of, channels, error_file.get());
   }
-  together(run.world(), [&] {
-    if (run.world().rank() != 0) return;
-    const ScoreReport report = report_of(model, data, options, scores, data.files());
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    const ScoreReport report = report_of(of, options, scores);
+    if (start_file) start_file->close();
     // First the files, which whoever stops reading the table does not keep from being written.
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
     for (const std::string& line : table_of(report)) log.info(line);
     warn_of_not_finite(report, log);
   });
-  log.info(concat("scored ", counted(data.count(Split::kValid), "forecast"), " of ", counted(leads, "step"),
+  log.info(concat("scored ", counted(std::ssize(of.starts), "forecast"), " of ", counted(leads, "step"),
                   members > 1 ? concat(" and ", members, " members") : "", " in ",
                   human_seconds(seconds.count())));
+}
+
+/// What of a model means nothing for forecasts that are there.
+void require_comparable(const DataOptions& data) {
+  if (data.time_step.month)
+    throw ConfigError("command line: --predictions are by dates, and data.time_step is \"month\"");
+  if (data.member.all) {
+    throw ConfigError(
+        "command line: --predictions are compared with one truth, and data.member \"all\" gives several; "
+        "name "
+        "one of them");
+  }
+}
+
+/// Of which windows there is no forecast in files. Collective. @throws DataError  where there is none at all
+void say_left_out(const WrittenForecasts& written, const ScoredForecasts& of, const std::string& period,
+                  Log& log) {
+  const std::vector<Time>& windows = of.data.valid_windows();
+  const auto out = std::ranges::find_if_not(windows, [&](Time start) { return written.has(start); });
+  if (out == windows.end()) return;
+  const std::string why = concat("from ", of.data.files().text_of(*out), " ", written.why_not(*out));
+  const std::string count = counted(std::ssize(windows), "window");
+  together(of.world, [&] {
+    if (of.starts.empty()) {
+      throw DataError(
+          concat("--predictions hold a whole forecast from none of the ", count, " in ", period, ": ", why));
+    }
+  });
+  const auto left_out = std::ssize(windows) - std::ssize(of.starts);
+  log.warn(concat("of the ", count, " in ", period, ", ", left_out, left_out == 1 ? " is" : " are",
+                  " left out, for --predictions hold no whole forecast: ", why));
+}
+
+/// Reads what was forecast and what was, a start at a time.
+class WrittenRun {
+ public:
+  WrittenRun(Dataset& data, WrittenForecasts& written, const Rank& rank, int leads)
+      : data_(data), written_(written), rank_(rank), leads_(leads), reader_(data.open_reader()) {
+    const Shape& grid = data.grid().shape();
+    layout_ = rank.mesh.field_layout({1, grid[0], grid[1], std::ssize(data.channels().targets)});
+  }
+  /// Of one sample.
+  const Layout& layout() const { return layout_; }
+  /// Collective. @param windows  numbers of those of data.valid
+  void run(Communicator& world, const std::vector<std::int64_t>& windows, ForecastScores& scores,
+           const std::function<void(double)>& done) {
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      done(static_cast<double>(i) / static_cast<double>(windows.size()));
+      Batch batch;
+      for (int lead = 0; lead < leads_; ++lead) {
+        Array members;
+        together(world, [&] {
+          batch.go_on(upload(rank_.context, read_truth(windows[i], lead)));
+          members = read_members(batch.times.front(), lead);
+        });
+        scores.add_states(rank_, lead, layout_, members, batch);
+      }
+    }
+  }
+
+ private:
+  Batch read_truth(std::int64_t window, int lead) {
+    SampleRequest request;
+    request.split = Split::kValid;
+    request.samples = {window};
+    request.input = {Shape::filled(4, 0), Shape::filled(4, 0)};
+    request.target = rank_.box(layout_);
+    request.rollout = leads_;
+    request.lead = lead;
+    request.baseline = request.origin = true;
+    return reader_->read(request, rank_.context.host());
+  }
+  /// f64 [members, rows, columns, targets].
+  Array read_members(Time start, int lead) {
+    const Box box = rank_.box(layout_);
+    const Box plane{{box.begin[1], box.begin[2]}, {box.extent[1], box.extent[2]}};
+    const auto points = static_cast<std::size_t>(plane.extent.count());
+    const auto targets = static_cast<std::size_t>(box.extent[3]);
+    std::vector<double> values(static_cast<std::size_t>(written_.members()) * points * targets), one(points);
+    const Time ahead = (lead + 1) * data_.options().lead_time;
+    for (std::int64_t member = 0; member < written_.members(); ++member) {
+      double* const to = values.data() + static_cast<std::size_t>(member) * points * targets;
+      for (std::size_t target = 0; target < targets && points > 0; ++target) {
+        written_.read(start, ahead, target, member, plane, one);
+        for (std::size_t point = 0; point < points; ++point) to[point * targets + target] = one[point];
+      }
+    }
+    Shape shape = box.extent;
+    shape[0] = written_.members();
+    return constant(rank_.context, shape, DType::kFloat64, values);
+  }
+
+  Dataset& data_;
+  WrittenForecasts& written_;
+  const Rank& rank_;
+  int leads_;
+  std::unique_ptr<SampleReader> reader_;
+  Layout layout_;
+};
+
+}  // namespace
+
+/// "12 of the 45 forecasts verify at times of 2019-12-20 to 2020-02-10, which the model was trained on: …";
+/// "" for none.
+std::string trained_on_remark(const TrainedModel& model, const Dataset& data, int leads) {
+  std::vector<Period> periods;
+  try {
+    periods = data.files().periods(model.trained_on(), "data.train");
+  } catch (const ConfigError&) {
+    return "";  // of another calendar
+  }
+  const auto is_known = [&](Time start) {
+    return std::ranges::any_of(periods, [&](const Period& period) {
+      for (int lead = 1; lead <= leads; ++lead)
+        if (period.contains(start + lead * data.options().lead_time)) return true;
+      return false;
+    });
+  };
+  const auto known = std::ranges::count_if(data.valid_windows(), is_known);
+  if (known == 0) return "";
+  std::vector<std::string> texts;
+  for (const Period& period : periods) texts.push_back(data.files().text_of(period));
+  return concat(known, " of the ", counted(std::ssize(data.valid_windows()), "forecast"),
+                known == 1 ? " is" : " are", " of times that the model was trained on (", join(texts, ", "),
+                "): their scores say little of new ones");
+}
+
+void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log) {
+  OpenedRun& run = model.run();
+  auto& data = dynamic_cast<Dataset&>(run.data());
+  if (options.period != "--period train") {
+    const std::string remark = trained_on_remark(model, data, run.configuration().validation_rollout());
+    if (!remark.empty()) log.warn(remark);
+  }
+  PlacedModel& placed = run.placed();
+  const Rank& rank = placed.rank();
+  ScoredForecasts of{run.world(),
+                     run.configuration(),
+                     data,
+                     rank,
+                     rank.box(placed.sample_layout(placed.samples())),
+                     data.valid_windows(),
+                     placed.members(),
+                     model.description()};
+  of.run = [&](ForecastScores& scores, const std::function<void(double)>& done) {
+    Validation(run, true).run([&](int lead, const ShardedTensor& prediction,
+                                  const Batch& batch) { scores.add(rank, lead, prediction, batch); },
+                              done);
+  };
+  score(of, options, log);
+}
+
+void evaluate_written_forecasts(const Configuration& configuration, const std::filesystem::path& folder,
+                                const std::vector<std::string>& predictions, DataUse use,
+                                const EvaluationOptions& options, Communicator& world, Log& log) {
+  together(world, [&] { require_comparable(configuration.data); });
+  use.pass.spared = true;  // nothing is normalised
+  use.pass.cache = cache_folder();
+  const int leads = configuration.validation_rollout();
+  Dataset data(configuration.data, folder, leads, world, use);
+  std::vector<Time> ahead;
+  for (int lead = 1; lead <= leads; ++lead) ahead.push_back(lead * configuration.data.lead_time);
+  WrittenForecasts written(data, predictions, ahead, world);
+  Mesh mesh(world, 1, {world.size(), 1}, 1);
+  const Rank rank{world.context(), mesh};
+  WrittenRun run(data, written, rank, leads);
+  ScoredForecasts of{world,
+                     configuration,
+                     data,
+                     rank,
+                     rank.box(run.layout()),
+                     {},
+                     written.members(),
+                     concat("forecasts in ", join(predictions, " ")),
+                     written.paths()};
+  std::vector<std::int64_t> windows;
+  for (std::int64_t window = 0; window < data.count(Split::kValid); ++window) {
+    const Time start = data.valid_windows()[static_cast<std::size_t>(window)];
+    if (!written.has(start)) continue;
+    windows.push_back(window);
+    of.starts.push_back(start);
+  }
+  for (const std::string& remark : written.remarks()) log.warn(remark);
+  say_left_out(written, of, options.period, log);
+  of.run = [&](ForecastScores& scores, const std::function<void(double)>& done) {
+    run.run(world, windows, scores, done);
+  };
+  score(of, options, log);
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,5 +30,12 @@ struct EvaluationOptions {
 /// @throws ConfigError  for regions that are none, leads that are not scored, and files that exist;
 /// DataError
 void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log);
+
+/// The same of forecasts in files (WrittenForecasts), without a model: of those windows of data.valid from
+/// which they hold all leads; what is left out is warned of. Rows are cut over all ranks. Collective.
+/// @param use  how the data are opened. @throws DataError  when there is none
+void evaluate_written_forecasts(const Configuration& configuration, const std::filesystem::path& folder,
+                                const std::vector<std::string>& predictions, DataUse use,
+                                const EvaluationOptions& options, Communicator& world, Log& log);
 
 }  // namespace jigsaw::inline evaluate

@@ -82,6 +82,15 @@ void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std:
   put(correlation, of(ScoreSum::kProduct), std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth)));
 }
 
+void ForecastScores::Means::add(Means& others) {
+  const auto from = others.each();
+  const auto to = each();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    to[i]->sum += from[i]->sum;
+    to[i]->count += from[i]->count;
+  }
+}
+
 /// Goes up once, as far as there is room.
 const Array& ForecastScores::climate_at(const Context& context, const DayAndHour& when) {
   const Array& on_host = climatology_->at(when);
@@ -123,40 +132,46 @@ void ForecastScores::find_areas(const Rank& rank, const Layout& layout) {
 
 void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) {
   const Layout layout = of_samples(prediction.layout, members_);
+  add_states(rank, lead, layout, physical_.of_members(rank, layout, prediction.piece, batch.origin, members_),
+             batch);
+}
+
+void ForecastScores::add_states(const Rank& rank, int lead, const Layout& layout, const Array& members,
+                                const Batch& batch) {
   if (!know_areas_) find_areas(rank, layout);
-  const Array members = physical_.of_members(rank, layout, prediction.piece, batch.origin, members_);
   // The files of forecasts hold nothing where the start is missing, and nothing persists there.
   const ScoredStates states{member_mean(rank.context, members, members_),
                             where_both(rank.context, batch.state(lead), batch.origin),
                             where_both(rank.context, batch.origin, batch.baseline),
                             climate_of(rank, rank.box(layout), lead, batch)};
   const ScoreSums sums = sum_scores(rank, layout, states, weights_);
-  // Of every channel and region over these samples, then over those of other ranks.
-  std::vector<Means> batch_means(channels_ * regions_.size());
+  // Of every sample, channel and region: of these samples, then those of other ranks.
+  const std::size_t width = channels_ * regions_.size();
+  std::vector<Means> of_samples(static_cast<std::size_t>(layout.global[0]) * width);
   for (std::int64_t sample = 0; sample < sums.group.samples; ++sample) {
-    for (std::size_t i = 0; i < batch_means.size(); ++i) {
+    for (std::size_t i = 0; i < width; ++i) {
       const auto number = static_cast<std::int64_t>(i);
       const std::int64_t region = number % sums.regions;
-      batch_means[i].add(sums, sample, region, number / sums.regions,
-                         areas_.empty() ? 0.0 : areas_[static_cast<std::size_t>(region)]);
+      of_samples[static_cast<std::size_t>(sums.group.first + sample) * width + i].add(
+          sums, sample, region, number / sums.regions,
+          areas_.empty() ? 0.0 : areas_[static_cast<std::size_t>(region)]);
     }
   }
   if (members_ > 1) {
-    add_members(rank, layout, members, states, batch_means);
+    add_members(rank, layout, members, states, of_samples);
     add_ranks(rank, lead, layout, members, states.truth);
   }
   std::vector<double> numbers;
-  for (Means& means : batch_means) {
+  for (Means& means : of_samples) {
     for (const Mean* mean : means.each()) numbers.insert(numbers.end(), {mean->sum, mean->count});
   }
   sum_over(rank, sums.group.other_samples, numbers);
   const double* from = numbers.data();
-  for (std::size_t i = 0; i < batch_means.size(); ++i) {
-    for (Mean* mean : means_[index(lead, 0, 0) + i].each()) {
-      mean->sum += *from++;
-      mean->count += *from++;
-    }
+  for (std::size_t i = 0; i < of_samples.size(); ++i) {
+    for (Mean* mean : of_samples[i].each()) *mean = {*from++, *from++};
+    means_[index(lead, 0, 0) + i % width].add(of_samples[i]);
   }
+  if (tell_) keep_starts(lead, of_samples, batch);
   thresholds_.add(rank, lead, layout, members, states.forecast, states.truth, weights_);
   if (climate_) add_climate(rank, lead, layout, members, states.truth, batch);
   if (error_maps_) error_maps_->add(rank, lead, layout, members, states.forecast, states.truth);
@@ -170,6 +185,13 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
     add_spectra(rank, lead, layout, member_of(rank.context, members, members_, j), truth);
 }
 
+/// Of a batch of which the last lead is here, all leads are told.
+void ForecastScores::keep_starts(int lead, const std::vector<Means>& of_samples, const Batch& batch) {
+  if (lead == 0) starts_ = {batch.times, channels_, regions_.size(), {}};
+  for (const Means& means : of_samples) starts_.all.push_back(score_of(means));
+  if (lead + 1 == leads_) tell_(starts_);
+}
+
 void ForecastScores::add_climate(const Rank& rank, int lead, const Layout& layout, const Array& members,
                                  const Array& truth, const Batch& batch) {
   std::vector<Time> times = batch.times;
@@ -178,6 +200,7 @@ void ForecastScores::add_climate(const Rank& rank, int lead, const Layout& layou
 }
 
 /// CRPS and variance of these samples, region by region.
+/// @param means  of all samples, by sample, channel and region.
 void ForecastScores::add_members(const Rank& rank, const Layout& layout, const Array& members,
                                  const ScoredStates& states, std::vector<Means>& means) const {
   const bool empty = rank.box(layout).empty();
@@ -196,7 +219,8 @@ void ForecastScores::add_members(const Rank& rank, const Layout& layout, const A
       for (std::int64_t c = 0; c < sums.variables; ++c) {
         const std::size_t at = sums.index(sample, c);
         if (!(sums.denominator[at] > 0)) continue;
-        Mean& mean = means[static_cast<std::size_t>(c) * regions_.size() + region].*to;
+        const auto row = static_cast<std::size_t>((sums.group.first + sample) * sums.variables + c);
+        Mean& mean = means[row * regions_.size() + region].*to;
         mean.sum += factor * sums.numerator[at] / sums.denominator[at];
         mean.count += 1;
       }
@@ -286,13 +310,17 @@ void ForecastScores::finish(const Rank& rank) {
 }
 
 ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t region) const {
-  const Means& means = means_[index(lead, channel, region)];
+  return score_of(means_[index(lead, channel, region)]);
+}
+
+ForecastScore ForecastScores::score_of(const Means& means) const {
   ForecastScore score{std::sqrt(means.squares.value()), means.absolute.value(), means.errors.value(),
                       means.correlation.value(), std::sqrt(means.persistence.value())};
   score.crps = means.crps.value();
   score.spread = std::sqrt(means.variance.value());
   score.spread_skill = spread_skill(score.spread, score.rmse, members_);
   score.crps_skill = 1 - score.crps / means.persistence_absolute.value();
+  score.acc_forecasts = means.correlation.count;
   score.scored = means.scored.value();
   score.truth_mean = means.truth.value();
   score.forecast_mean = score.truth_mean + score.bias;

@@ -1,7 +1,9 @@
 #pragma once
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "evaluate/climate_scores.h"
@@ -25,8 +27,22 @@ struct ForecastScore {
   double crps = 0, spread = 0;  ///< of several members
   double spread_skill = 0;      ///< as jigsaw::spread_skill()
   double crps_skill = 0;        ///< 1 − CRPS/(MAE of persistence), which is the CRPS of one forecast
+  double acc_forecasts = 0;     ///< over how many forecasts acc is
   double scored = 0;            ///< of the region's area, where there is a truth that counts
   double forecast_mean = 0, truth_mean = 0;
+};
+
+/// Scores of single forecasts, at all leads. Where several are averaged, the square of the root mean square
+/// error of all is the mean of these squares, and other means are those of these.
+struct StartScores {
+  std::vector<Time> starts;
+  std::size_t channels = 0, regions = 0;
+  std::vector<ForecastScore> all;  ///< [leads, starts, channels, regions]
+
+  const ForecastScore& at(int lead, std::size_t start, std::size_t channel, std::size_t region) const {
+    const std::size_t row = (static_cast<std::size_t>(lead) * starts.size() + start) * channels + channel;
+    return all[row * regions + region];
+  }
 };
 
 /// Variance by zonal wave number.
@@ -58,9 +74,14 @@ class ForecastScores {
                  const Climatology* climatology, Thresholds thresholds = {}, ClimateOptions climate = {},
                  const std::vector<int>& map_leads = {});
 
+  /// From now on what is told of each batch once its last lead was added: on all ranks alike.
+  void tell_starts(std::function<void(const StartScores& scores)> tell) { tell_ = std::move(tell); }
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch);
+  /// The same of states in physical units.
+  /// @param layout  of one field of each sample. @param members  f64, as jigsaw::member_of() takes them.
+  void add_states(const Rank& rank, int lead, const Layout& layout, const Array& members, const Batch& batch);
   /// All that was added: equal on every rank. Collective over the mesh.
   void finish(const Rank& rank);
 
@@ -97,6 +118,7 @@ class ForecastScores {
       return {&squares,     &absolute, &errors,   &persistence, &persistence_absolute,
               &correlation, &crps,     &variance, &scored,      &truth};
     }
+    void add(Means& others);
     /// Of one sample. @param whole  the weight of all points of the region.
     void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel,
              double whole);
@@ -117,6 +139,8 @@ class ForecastScores {
   Array climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch);
   void add_members(const Rank& rank, const Layout& layout, const Array& members, const ScoredStates& states,
                    std::vector<Means>& means) const;
+  ForecastScore score_of(const Means& means) const;
+  void keep_starts(int lead, const std::vector<Means>& of_samples, const Batch& batch);
   void add_ranks(const Rank& rank, int lead, const Layout& layout, const Array& members, const Array& truth);
   /// @param truth  its whole rows.
   void add_spectra(const Rank& rank, int lead, const Layout& layout, const Array& forecasts,
@@ -143,6 +167,8 @@ class ForecastScores {
   std::vector<Histogram> histograms_;  // by lead, channel, region
   std::vector<Power> power_;           // by lead, channel
   std::unique_ptr<Fourier> fourier_;
+  std::function<void(const StartScores& scores)> tell_;
+  StartScores starts_;  // of the batch that is under way
 };
 
 }  // namespace jigsaw::inline evaluate

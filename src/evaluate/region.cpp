@@ -63,7 +63,7 @@ Region parse_region(const std::string& text) {
   }
   const bool whole =
       sign != std::string::npos && sign > 0 && limits.size() == 4 && std::ranges::count(text, ',') == 3;
-  if (whole && limits[0] >= limits[1]) {
+  if (whole && limits[0] > limits[1]) {
     throw ConfigError(concat("command line: --region ", text,
                              " is NAME=SOUTH,NORTH,WEST,EAST, and its south ", limits[0],
                              " is not south of its north ", limits[1]));
@@ -72,6 +72,12 @@ Region parse_region(const std::string& text) {
     throw ConfigError(concat("command line: --region ", text, " is NAME=SOUTH,NORTH,WEST,EAST, and its ",
                              limits[0] < -90 ? concat("south ", limits[0]) : concat("north ", limits[1]),
                              " is no latitude"));
+  }
+  for (std::size_t i = 2; whole && i < 4; ++i) {
+    constexpr double kMost = 540;
+    if (std::abs(limits[i]) <= kMost) continue;
+    throw ConfigError(concat("command line: --region ", text, " is NAME=SOUTH,NORTH,WEST,EAST, and its ",
+                             i == 2 ? "west " : "east ", limits[i], " is no longitude"));
   }
   if (!whole) {
     throw ConfigError(concat("command line: --region ", text,

@@ -36,8 +36,11 @@ void write_text(const std::string& path, const std::string& text) {
 
 ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool overwrite,
                        const std::vector<std::string>& inputs, const MapPaths& maps) {
-  const std::vector<std::pair<const char*, std::string>> named = {
-      {"--json", json}, {"--netcdf", netcdf}, {"--maps", maps.climate}, {"--error-maps", maps.errors}};
+  const std::vector<std::pair<const char*, std::string>> named = {{"--json", json},
+                                                                  {"--netcdf", netcdf},
+                                                                  {"--maps", maps.climate},
+                                                                  {"--error-maps", maps.errors},
+                                                                  {"--by-start", maps.starts}};
   for (std::size_t i = 0; i < named.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (named[i].second.empty() || named[j].second.empty()) continue;
@@ -50,6 +53,7 @@ ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool 
   netcdf_ = output_at(netcdf, overwrite, "--netcdf", inputs);
   climate_maps_ = output_at(maps.climate, overwrite, "--maps", inputs);
   error_maps_ = output_at(maps.errors, overwrite, "--error-maps", inputs);
+  starts_ = output_at(maps.starts, overwrite, "--by-start", inputs);
 }
 
 void ScoreFiles::write(const std::function<Json()>& json,
@@ -57,7 +61,7 @@ void ScoreFiles::write(const std::function<Json()>& json,
   if (json_)
     write_text(json_->temporary(), json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   if (netcdf_) netcdf(netcdf_->temporary());
-  commit_together({json_.get(), netcdf_.get(), climate_maps_.get(), error_maps_.get()});
+  commit_together({json_.get(), netcdf_.get(), climate_maps_.get(), error_maps_.get(), starts_.get()});
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <limits>
 #include <numeric>
@@ -11,6 +10,8 @@
 #include "base/text.h"
 #include "evaluate/climate_report.h"
 #include "evaluate/climate_trend.h"
+#include "evaluate/score_axes.h"
+#include "evaluate/score_measures.h"
 #include "evaluate/score_table.h"
 #include "evaluate/threshold_report.h"
 #include "fields/data_forms.h"
@@ -20,36 +21,6 @@
 namespace jigsaw::inline evaluate {
 
 namespace {
-
-struct Measure {
-  const char* name;
-  const char* long_name;
-  double ForecastScore::*value;
-  bool has_units;
-  const char* title = "";  ///< of its column; "": there is none
-};
-constexpr std::array kMeasures = {
-    Measure{"rmse", "root mean square error", &ForecastScore::rmse, true, "RMSE"},
-    Measure{"mae", "mean absolute error", &ForecastScore::mae, true, "MAE"},
-    Measure{"bias", "mean error", &ForecastScore::bias, true, "bias"},
-    Measure{"acc", "anomaly correlation coefficient", &ForecastScore::acc, false, "ACC"},
-    Measure{"persistence_rmse", "root mean square error of persistence", &ForecastScore::persistence_rmse,
-            true, "persist."},
-    Measure{"scored", "share of the area with a truth that counts", &ForecastScore::scored, false},
-    Measure{"forecast_mean", "spatial mean of forecasts", &ForecastScore::forecast_mean, true},
-    Measure{"truth_mean", "spatial mean of the truth", &ForecastScore::truth_mean, true},
-    Measure{"crps", "fair continuous ranked probability score", &ForecastScore::crps, true, "CRPS"},
-    Measure{"spread", "ensemble spread", &ForecastScore::spread, true, "spread"},
-    Measure{"spread_skill", "ratio of ensemble spread to root mean square error",
-            &ForecastScore::spread_skill, false, "ratio"},
-    Measure{"crps_skill", "skill of the continuous ranked probability score over persistence",
-            &ForecastScore::crps_skill, false, "CRPSS"},
-};
-constexpr std::size_t kOfOne = 8;  // of a forecast that has no members
-
-std::span<const Measure> measures_of(const ForecastScores& scores) {
-  return std::span(kMeasures).first(scores.members() > 1 ? kMeasures.size() : kOfOne);
-}
 
 Json leads_of(const ScoreReport& report) {
   Json leads = Json::array();
@@ -89,7 +60,7 @@ Json rank_histograms_of(const ScoreReport& report) {
 
 std::vector<std::string> table_of(const ScoreReport& report) {
   const ForecastScores& scores = *report.scores;
-  const auto measures = measures_of(scores);
+  const std::span<const Measure> measures = measures_of(scores.members());
   std::vector<std::string> columns, lines;
   const auto has_column = [](const Measure& measure) { return *measure.title != '\0'; };
   for (const Measure& measure : measures)
@@ -138,7 +109,7 @@ Json json_of(const ScoreReport& report) {
     of_variable["units"] = report.units[variable];
     for (std::size_t region = 0; region < scores.regions().size(); ++region) {
       Json& of_region = of_variable[scores.regions()[region].name];
-      for (const Measure& measure : measures_of(scores)) {
+      for (const Measure& measure : measures_of(scores.members())) {
         for (int lead = 0; lead < scores.leads(); ++lead)
           of_region[measure.name].push_back(scores.score(lead, variable, region).*measure.value);
       }
@@ -188,6 +159,7 @@ class ScoreFile {
     if (scores_.members() > 1)
       file_.add_numbers(NetcdfOutput::kFile, "members", std::vector{static_cast<int>(scores_.members())});
     file_.end_definitions();
+    axes_.write(file_);
     for (const auto& [variable, values] : integers_) file_.write(variable, values);
     for (const auto& [variable, values] : numbers_) file_.write(variable, values);
     file_.close();
@@ -203,27 +175,7 @@ class ScoreFile {
   }
 
   void define_axes() {
-    const LeadUnit unit = lead_unit(report_.lead_time, report_.of_months);
-    std::vector<int> leads;
-    for (int lead = 1; lead <= scores_.leads(); ++lead)
-      leads.push_back(static_cast<int>(lead * report_.lead_time / unit.seconds));
-    lead_ = add_axis("lead_time", leads);
-    add_lead_attributes(file_, integers_.back().first, unit);
-    std::vector<int> numbers(scores_.regions().size());
-    std::iota(numbers.begin(), numbers.end(), 0);
-    region_ = add_axis("region", numbers);
-    std::vector<std::string> names, words;  // CF wants a word for each
-    for (const Region& region : scores_.regions()) {
-      names.push_back(region.name);
-      words.push_back(region.name);
-      const auto is_odd = [](unsigned char c) {
-        return c < 128 && std::isalnum(c) == 0 && c != '-' && c != '.';
-      };
-      std::ranges::replace_if(words.back(), is_odd, '_');
-    }
-    file_.add_text(integers_.back().first, "long_name", "region, by number: " + join(names, ", "));
-    file_.add_numbers(integers_.back().first, "flag_values", numbers);
-    file_.add_text(integers_.back().first, "flag_meanings", join(words, " "));
+    axes_ = ScoreAxes(file_, {report_.lead_time, report_.of_months, scores_.leads()}, scores_.regions());
     if (scores_.members() > 1) {
       std::vector<int> ranks(static_cast<std::size_t>(scores_.members() + 1));
       std::iota(ranks.begin(), ranks.end(), 0);
@@ -273,14 +225,14 @@ class ScoreFile {
 
   void define_scores(std::size_t variable) {
     const std::string& name = report_.variables[variable];
-    for (const Measure& measure : measures_of(scores_)) {
+    for (const Measure& measure : measures_of(scores_.members())) {
       std::vector<double> values;
       for (std::size_t region = 0; region < scores_.regions().size(); ++region) {
         for (int lead = 0; lead < scores_.leads(); ++lead)
           values.push_back(scores_.score(lead, variable, region).*measure.value);
       }
-      add(concat(name, "_", measure.name), {region_, lead_}, concat(measure.long_name, " of ", name),
-          measure.has_units ? report_.units[variable] : "1", values);
+      add(concat(name, "_", measure.name), {axes_.region(), axes_.lead()},
+          concat(measure.long_name, " of ", name), measure.has_units ? report_.units[variable] : "1", values);
     }
   }
 
@@ -293,7 +245,7 @@ class ScoreFile {
         values.insert(values.end(), shares.begin(), shares.end());
       }
     }
-    add(name + "_rank_histogram", {region_, lead_, rank_},
+    add(name + "_rank_histogram", {axes_.region(), axes_.lead(), rank_},
         concat("share of the true ", name, " with each rank among the members"), "1", values);
   }
 
@@ -307,10 +259,10 @@ class ScoreFile {
       forecast.insert(forecast.end(), spectrum.forecast.begin(), spectrum.forecast.end());
       truth.insert(truth.end(), spectrum.truth.begin(), spectrum.truth.end());
     }
-    add(name + "_power", {lead_, wave_}, concat("variance of the forecast's ", name, " by zonal wave number"),
-        units, forecast);
-    add(name + "_power_truth", {lead_, wave_}, concat("variance of the true ", name, " by zonal wave number"),
-        units, truth);
+    add(name + "_power", {axes_.lead(), wave_},
+        concat("variance of the forecast's ", name, " by zonal wave number"), units, forecast);
+    add(name + "_power_truth", {axes_.lead(), wave_},
+        concat("variance of the true ", name, " by zonal wave number"), units, truth);
   }
 
   /// By threshold, region and lead, with a dimension of its own for the thresholds of each variable.
@@ -332,7 +284,7 @@ class ScoreFile {
             put(scores.score(lead, variable, t, region), values);
         }
       }
-      std::vector<int> dimensions = {dimension, region_, lead_};
+      std::vector<int> dimensions = {dimension, axes_.region(), axes_.lead()};
       if (last >= 0) dimensions.push_back(last);
       add(concat(name, "_", ending), dimensions, concat(long_name, " of ", name), "1", values);
     };
@@ -366,15 +318,15 @@ class ScoreFile {
         for (std::size_t group = 0; group < scores_.climate()->groups().size(); ++group)
           values.push_back(scores_.climate()->score(variable, region, group).*measure.value);
       }
-      add(concat(name, "_climate_", measure.name), {region_, group_}, concat(measure.long_name, " of ", name),
-          measure.has_units ? report_.units[variable] : "1", values);
+      add(concat(name, "_climate_", measure.name), {axes_.region(), group_},
+          concat(measure.long_name, " of ", name), measure.has_units ? report_.units[variable] : "1", values);
     }
     const std::string& units = report_.units[variable];
     for (const TrendMeasure& measure : trend_measures()) {
       std::vector<double> values;
       for (std::size_t region = 0; region < scores_.regions().size(); ++region)
         values.push_back(trend_of(report_, variable, region).*measure.value);
-      add(concat(name, "_climate_", measure.name), {region_}, concat(measure.long_name, " of ", name),
+      add(concat(name, "_climate_", measure.name), {axes_.region()}, concat(measure.long_name, " of ", name),
           units.empty() ? "" : concat(units, " (10 year)-1"), values);
     }
   }
@@ -382,7 +334,8 @@ class ScoreFile {
   const ScoreReport& report_;
   const ForecastScores& scores_;
   NetcdfOutput file_;
-  int lead_ = -1, region_ = -1, rank_ = -1, wave_ = -1, scale_ = -1, reaching_ = -1, group_ = -1;
+  ScoreAxes axes_;
+  int rank_ = -1, wave_ = -1, scale_ = -1, reaching_ = -1, group_ = -1;
   std::size_t wave_numbers_ = 0;
   std::vector<std::pair<int, std::vector<int>>> integers_;
   std::vector<std::pair<int, std::vector<double>>> numbers_;

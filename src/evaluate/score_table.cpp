@@ -12,8 +12,13 @@ namespace jigsaw::inline evaluate {
 
 namespace {
 
-/// A number in nine columns.
-std::string cell(double value) {
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
+}
+
+}  // namespace
+
+std::string number_cell(double value) {
   std::array<char, 32> text{};
   if (std::isnan(value)) {
     std::snprintf(text.data(), text.size(), " %9s", "-");
@@ -23,16 +28,9 @@ std::string cell(double value) {
   return text.data();
 }
 
-/// A word above them.
 std::string title_cell(const std::string& title) {
   return std::string(title.size() < 10 ? 10 - title.size() : 1, ' ') + title;
 }
-
-std::string padded(const std::string& text, std::size_t width) {
-  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
-}
-
-}  // namespace
 
 std::vector<int> shown_leads(int leads) {
   constexpr int kMostShown = 24;
@@ -74,7 +72,7 @@ std::vector<std::string> score_table(
   for (std::size_t region = 0; region < regions.size(); ++region) {
     for (const TableRows::Row& row : rows.rows) {
       std::string line = concat("  ", padded(regions[region].name, width), "  ", right(row.name));
-      for (const double number : numbers(region, row.number)) line += cell(number);
+      for (const double number : numbers(region, row.number)) line += number_cell(number);
       lines.push_back(line);
     }
   }

@@ -16,6 +16,9 @@ struct TableRows {
   std::string title;  ///< of all of them, "lead"
   std::vector<Row> rows;
 };
+/// A number in nine columns behind a blank, "-" for NaN; and a word above such numbers.
+std::string number_cell(double value);
+std::string title_cell(const std::string& title);
 /// The leads, from 0 on, that tables show: all of up to 24, else the first, the last and about twenty between
 /// them at round numbers.
 std::vector<int> shown_leads(int leads);

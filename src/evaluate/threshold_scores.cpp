@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "array/transfer.h"
@@ -271,7 +272,8 @@ void ThresholdScores::add_probabilities(const Table& of, ThresholdScore& score) 
     score.forecast_share.push_back((event + none) / total);
     score.observed_frequency.push_back(event / (event + none));
   }
-  score.brier_skill = 1 - score.brier / (score.base_rate * (1 - score.base_rate));
+  const double chance = score.base_rate * (1 - score.base_rate);
+  score.brier_skill = chance > 0 ? 1 - score.brier / chance : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -120,6 +120,14 @@ WindowCoverage window_coverage(const Dataset& data, int leads) {
   return coverage;
 }
 
+void WindowCoverage::take(const std::vector<Time>& starts, const FileSet& files) {
+  const auto different = std::ssize(std::set<Time>(starts.begin(), starts.end()));
+  without_forecast = scored - different;
+  scored = different;
+  first_start = files.text_of(starts.front());
+  last_start = files.text_of(starts.back());
+}
+
 std::string WindowCoverage::sentence(const std::string& key) const {
   if (lacking == 0) return "";
   std::vector<std::string> reasons;
@@ -139,6 +147,7 @@ Json WindowCoverage::to_json() const {
                {"windows", of_period},
                {"scored", scored},
                {"left_out", Json::array()}};
+  if (without_forecast > 0) json["without_forecast"] = without_forecast;
   for (const LeftOut& part : left_out)
     json["left_out"].push_back({{"variables", part.variables}, {"windows", part.windows}});
   return json;

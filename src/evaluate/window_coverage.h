@@ -19,8 +19,12 @@ struct WindowCoverage {
 
   std::string first_start, last_start;  ///< of those that are scored
   std::int64_t scored = 0, of_period = 0;
-  std::int64_t lacking = 0;       ///< that cannot be scored; the rest was not asked for
-  std::vector<LeftOut> left_out;  ///< a window may count in several; most windows first
+  std::int64_t lacking = 0;           ///< that cannot be scored; the rest was not asked for
+  std::vector<LeftOut> left_out;      ///< a window may count in several; most windows first
+  std::int64_t without_forecast = 0;  ///< that could be scored, had they a forecast in files
+
+  /// Of these alone there are forecasts. @param starts  ascending; one or more
+  void take(const std::vector<Time>& starts, const FileSet& files);
 
   /// "of the 120 windows in --period, 64 are left out, for the files lack …: 64 for tas and 2 more
   /// variables", or "".

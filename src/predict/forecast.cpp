@@ -149,7 +149,8 @@ void ForecastRun::open(const TrainedModel& model) {
   channels_ = channels_of(data_.channels().targets, options_.variables, options_.levels);
   leads_ = leads_of(data_, options_, starts_, fields(), first);
   means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
-  data_.files().watch_prescribed();
+  for (const Role role : {Role::kPrescribed, Role::kPrognostic})
+    data_.files().watch(fields_of(data_.channels().inputs, role));
   reader_.emplace(data_.make_reader());
   if (keeps_states()) states_.emplace(placed_, run_.world(), restart_model_);
   if (run_.world().rank() != 0) return;
@@ -433,7 +434,10 @@ std::vector<std::string> ForecastRun::blanks() {
         times_of_forecasts(data_, {starts.begin(), starts.end()}, last, leads_.first);
     given.insert(given.end(), times.begin(), times.end());
   }
-  return blank_remarks(data_, std::move(given), run_.world());
+  std::vector<std::string> remarks = blank_remarks(data_, std::move(given), run_.world());
+  const std::vector<std::string> of_inputs = blank_input_remarks(data_, starts_, run_.world());
+  remarks.insert(remarks.end(), of_inputs.begin(), of_inputs.end());
+  return remarks;
 }
 
 std::string ForecastRun::not_finite() {

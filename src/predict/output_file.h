@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_files.h"
+
 namespace jigsaw::inline predict {
 
 /// A file that is written under private_name(PATH) and has its own once it is whole. Errors are DataError,
@@ -19,7 +21,9 @@ class OutputFile {
   ///                      this machine is writing it, or its folder takes no file.
   OutputFile(std::string path, bool overwrite, const std::string& option = "--output",
              const std::vector<std::string>& inputs = {}, bool looks = true);
-  /// Removes what is not whole.
+  /// From now on no output replaces this file, which is read as any input is: the configuration.
+  static void protect(const std::string& path);
+  /// Removes what is not whole, as does a signal that ends the process.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -41,6 +45,7 @@ class OutputFile {
 
   std::string path_, temporary_, option_;
   bool overwrite_;
+  StopFile stopped_;
 };
 
 /// The same of several, null ones passed over: where one cannot be written whole or renamed, none of them

@@ -36,12 +36,13 @@ bool decides_function(const std::string& key) {
   });
 }
 
-/// With each prescribed variable in full, of which one may have been a name alone: so single keys of it are
-/// compared.
-Json with_prescribed_in_full(Json configuration) {
-  for (Json& variable : configuration.at("data").at("forcing_variables")) {
-    if (variable.is_string())
-      variable = section<VariableOptions>()->write(VariableOptions{variable.get<std::string>(), {}});
+/// With each variable in full, of which one may have been a name alone: so single keys of it are compared.
+Json with_variables_in_full(Json configuration) {
+  for (const char* list : {"variables", "diagnostic", "static", "forcing_variables"}) {
+    for (Json& variable : configuration.at("data").at(list)) {
+      if (variable.is_string())
+        variable = section<VariableOptions>()->write(VariableOptions{variable.get<std::string>(), {}});
+    }
   }
   return configuration;
 }
@@ -51,8 +52,8 @@ void check_configuration(const FoundCheckpoint& found, const Configuration& conf
   if (!extra.is_object() || !extra.contains("configuration")) return;
   if (!extra.at("configuration").is_object())
     throw CheckpointError(concat("the checkpoint ", found.path, " lacks what a training run writes"));
-  const Json there = with_prescribed_in_full(with_new_keys(extra.at("configuration"))),
-             here = with_prescribed_in_full(to_json(configuration));
+  const Json there = with_variables_in_full(with_new_keys(extra.at("configuration"))),
+             here = with_variables_in_full(to_json(configuration));
   const auto of_months = [](const Json& keys) { return keys.at("data").at("time_step") == "month"; };
   for (const std::string& key : changed_keys(there, here)) {
     const bool other_times = key == "data.time_step" && of_months(there) != of_months(here);
@@ -115,6 +116,16 @@ std::optional<std::string> calendar_remark(const FoundCheckpoint& found, const D
 Json statistics_json(const FoundCheckpoint& found) {
   const Json& extra = found.stored.manifest.extra;
   return extra.is_object() ? extra.value("statistics", Json()) : Json();
+}
+
+/// data.train of the run that wrote a checkpoint; none where it does not say.
+std::vector<DataPart> training_parts(const Json& extra) {
+  if (!extra.is_object() || !extra.contains("configuration")) return {};
+  try {
+    return parse<Configuration>(with_new_keys(extra.at("configuration"))).data.train;
+  } catch (const ConfigError&) {
+    return {};
+  }
 }
 
 /// The tensors that are asked for.
@@ -197,6 +208,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
   for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data()))
     log.warn(warning);
   const Json& extra = found.stored.manifest.extra;
+  trained_on_ = training_parts(extra);
   if (const auto trained = order_of(extra.is_object() ? extra.value("data", Json()) : Json())) {
     for (const std::string& warning : place_warnings(run_->data(), *trained, found.path)) log.warn(warning);
   }

@@ -38,6 +38,8 @@ class TrainedModel {
   std::int64_t step() const { return step_; }
   /// "averaged weights of step 200 of runs/uk/checkpoints/step_00000200".
   const std::string& description() const { return description_; }
+  /// The parts of data that it was trained on, as its configuration has them; none where that is not known.
+  const std::vector<DataPart>& trained_on() const { return trained_on_; }
   /// A digest of the weights that were loaded, on rank 0; elsewhere "".
   const std::string& digest() const { return digest_; }
 
@@ -48,6 +50,7 @@ class TrainedModel {
 
   std::string path_, description_, digest_;
   std::int64_t step_ = 0;
+  std::vector<DataPart> trained_on_;
   std::unique_ptr<OpenedRun> run_;
 };
 

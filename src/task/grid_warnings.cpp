@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -145,6 +146,27 @@ std::vector<std::string> area_warnings(const Configuration& configuration, const
       "or is \"auto\"; where cells are to count alike, set loss.area_weighted to false"};
 }
 
+std::vector<std::string> target_warnings(const SampleSource& data) {
+  const auto* forecasts = dynamic_cast<const Dataset*>(&data);
+  if (forecasts == nullptr || !forecasts->options().regrid.latitude.empty()) return {};
+  std::vector<std::string> warnings;
+  std::set<std::string> told;
+  for (const Channel& target : data.channels().targets) {
+    const FileSet::Regridded regridded = forecasts->files().regridded(target.field);
+    if (regridded.files == 0 || !told.insert(target.field.variable).second) continue;
+    warnings.push_back(
+        concat(target.name,
+               regridded.files < regridded.of
+                   ? " lies on another grid in some of its files than in others ("
+                   : " lies on another grid than the first target, whose grid is the model's (",
+               regridded.path,
+               "), and is brought to it by data.regrid: loss and scores compare with interpolated values; "
+               "name the target of the finest grid first, leave files out, or name a grid by "
+               "data.regrid.latitude and longitude"));
+  }
+  return warnings;
+}
+
 std::vector<std::string> place_warnings(const SampleSource& data, const GridOrder& trained,
                                         const std::string& model) {
   constexpr double kLeast = 0.02;  // of the extent of the grid, by which its ends have moved
@@ -155,7 +177,10 @@ std::vector<std::string> place_warnings(const SampleSource& data, const GridOrde
                            const std::array<double, 2>& ends) {
     if (std::ranges::count(fields->options().forcings, forcing) == 0) return;
     const std::vector<double>& here = data.grid().axes[axis].coordinates;
-    const double moved = std::max(std::abs(here.front() - ends[0]), std::abs(here.back() - ends[1]));
+    // Longitudes are the same place any number of circles on.
+    const double turns = axis == 1 ? 360 * std::round((here.front() - ends[0]) / 360) : 0;
+    const double moved =
+        std::max(std::abs(here.front() - turns - ends[0]), std::abs(here.back() - turns - ends[1]));
     if (!(moved > kLeast * std::abs(ends[1] - ends[0]))) return;
     warnings.push_back(concat(
         "data.forcings has ", name, ", which counts from the middle of the grid in deviations of it: of ",

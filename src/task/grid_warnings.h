@@ -28,6 +28,10 @@ std::vector<std::string> edge_warnings(const Json& model, const SampleSource& da
 /// own and data.cell_area does not say how they count.
 std::vector<std::string> area_warnings(const Configuration& configuration, const SampleSource& data);
 
+/// Of each target whose fields are brought from another grid to that of the first target, so that what is
+/// predicted is compared with interpolated values; none where the configuration names a grid.
+std::vector<std::string> target_warnings(const SampleSource& data);
+
 /// That the forcings latitude and longitude, which are counted from the middle of the grid in its deviations,
 /// say other places than those that a model was trained with. @param trained  its rows and columns.
 /// @param model  what it is called.

@@ -312,16 +312,17 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   };
   const auto append = [](Json& list, const Json& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (const auto& [variable, of_variable] : found.at("scores").items()) {
-    for (const char* measure :
-         {"rmse", "mae", "bias", "acc", "persistence_rmse", "scored", "forecast_mean", "truth_mean"}) {
+    for (const char* measure : {"rmse", "mae", "bias", "acc", "acc_forecasts", "persistence_rmse", "scored",
+                                "forecast_mean", "truth_mean"}) {
       Json wanted = Json::array();
       for (const auto& region : found.at("regions").items())
         append(wanted, of_variable.at(region.key()).at(measure));
       const std::string name = variable + "_" + measure;
       check(name, {"region", "lead_time"}, wanted);
-      EXPECT_EQ(table.text(name, "units"), measure == std::string("acc") || measure == std::string("scored")
-                                               ? "1"
-                                               : of_variable.at("units").get<std::string>());
+      EXPECT_EQ(table.text(name, "units"),
+                std::string(measure).starts_with("acc") || measure == std::string("scored")
+                    ? "1"
+                    : of_variable.at("units").get<std::string>());
     }
     for (const auto& [of, name] : {std::pair{"forecast", "_power"}, {"truth", "_power_truth"}}) {
       Json wanted = Json::array();
@@ -333,7 +334,7 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   int in_file = 0;
   ASSERT_EQ(nc_inq_nvars(table.id(), &in_file), NC_NOERR);
   EXPECT_EQ(static_cast<std::size_t>(in_file), variables);
-  EXPECT_EQ(variables, 3U + 2 * 10);
+  EXPECT_EQ(variables, 3U + 2 * 11);
 }
 
 /// Of files of float32, in which a few values come to lie on the other side of a threshold.
@@ -515,7 +516,7 @@ TEST_F(Evaluate, SaysWhatOfThePeriodIsThere) {
   int windows = 0;
   ASSERT_EQ(nc_get_att_int(file.id(), NC_GLOBAL, "windows", &windows), NC_NOERR);
   EXPECT_EQ(windows, 30);
-  const Outcome inside = evaluate(1, "--period 2021-02-10 2021-02-11 --leads 2");
+  const Outcome inside = evaluate(1, "--period 2021-02-08 2021-02-09 --leads 2");
   EXPECT_TRUE(inside.said().empty()) << inside.err;
   EXPECT_EQ(scores().at("coverage").at("windows"), 6);
   EXPECT_EQ(scores().at("coverage").at("left_out"), Json::array());

@@ -39,6 +39,10 @@ TEST(Region, IsReadFromText) {
   EXPECT_EQ(testing::error_of<ConfigError>([] { parse_region("uk=61,49,-11,2"); }),
             "command line: --region uk=61,49,-11,2 is NAME=SOUTH,NORTH,WEST,EAST, and its south 61 is not "
             "south of its north 49");
+  EXPECT_EQ(testing::error_of<ConfigError>([] { parse_region("uk=49,61,-11,5020"); }),
+            "command line: --region uk=49,61,-11,5020 is NAME=SOUTH,NORTH,WEST,EAST, and its east 5020 is no "
+            "longitude");
+  EXPECT_TRUE(parse_region("equator=0,0,-180,180").holds(0, 10)) << "a row is a region";
 }
 
 TEST(Region, TakesLongitudesModulo360) {

@@ -321,18 +321,58 @@ std::optional<CoordinateDescription> DataFile::scalar_member() {
   return found == variables.end() ? std::nullopt : std::optional(describe_scalar(*found));
 }
 
+/// Whether a variable counts leads.
+bool DataFile::counts_leads(const FileVariable& variable) {
+  if (!variable.numeric()) return false;
+  const std::string name = without_groups(variable.name), units = variable.text("units");
+  if (counts_since(units)) return false;
+  const bool named = one_of(name, {"prediction_timedelta", "lead_time", "leadtime", "lead", "step",
+                                   "forecast_period", "forecast_hour", "fhour"});
+  return (named && counts_time(units)) || variable.text("standard_name") == "forecast_period";
+}
+
+const FileVariable* DataFile::leads_along(const std::string& dimension) const {
+  const FileVariable* const variable = coordinate_of(*file_, dimension);
+  return variable != nullptr && counts_leads(*variable) ? variable : nullptr;
+}
+
+bool DataFile::counts_dates(const std::string& dimension) const {
+  const FileVariable* const variable = coordinate_of(*file_, dimension);
+  return variable != nullptr && variable->numeric() && counts_since(variable->text("units"));
+}
+
+const FileVariable* DataFile::scalar_lead() const {
+  const auto found = std::ranges::find_if(file_->variables(), [](const FileVariable& variable) {
+    return variable.shape.rank() == 0 && counts_leads(variable);
+  });
+  return found == file_->variables().end() ? nullptr : &*found;
+}
+
+const FileVariable* DataFile::scalar_start() const {
+  const FileVariable* found = nullptr;
+  for (const FileVariable& variable : file_->variables()) {
+    if (!variable.numeric() || variable.shape.rank() != 0 || !counts_since(variable.text("units"))) continue;
+    const std::string standard_name = variable.text("standard_name"), name = without_groups(variable.name);
+    const bool said = standard_name == "forecast_reference_time";
+    const bool named = one_of(name, {"forecast_reference_time", "init_time", "initial_time", "reference_time",
+                                     "init", "start_time", "analysis_time", "time"});
+    if (!said && !(named && standard_name.empty())) continue;
+    if (found == nullptr || said) found = &variable;
+  }
+  return found;
+}
+
+bool DataFile::says_valid_times(const std::string& dimension) const {
+  const FileVariable* const times = times_along(dimension);
+  const bool hold = times != nullptr && times->text("standard_name") == "time";
+  return hold || times == valid_times_along(dimension);
+}
+
 /// The lead of a dimension of one entry, where times along another one do not count it: "6 hours"; or "".
 std::string DataFile::lead_along(const FileVariable& variable, int time, int d) const {
-  const FileVariable* const lead = coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(d)]);
-  if (lead == nullptr || !lead->numeric() || lead->shape.count() != 1) return "";
-  const std::string name = without_groups(lead->name);
-  const bool named = one_of(name, {"prediction_timedelta", "lead_time", "leadtime", "lead", "step"});
-  if (!(named && counts_time(lead->text("units"))) && lead->text("standard_name") != "forecast_period")
-    return "";
-  const std::string& along = variable.dimensions[static_cast<std::size_t>(time)];
-  const FileVariable* const times = times_along(along);
-  const bool hold = times != nullptr && times->text("standard_name") == "time";
-  if (hold || times == valid_times_along(along)) return "";
+  const FileVariable* const lead = leads_along(variable.dimensions[static_cast<std::size_t>(d)]);
+  if (lead == nullptr || lead->shape.count() != 1) return "";
+  if (says_valid_times(variable.dimensions[static_cast<std::size_t>(time)])) return "";
   const double value = file_->read_all(*lead)[0];
   return value == 0 ? "" : concat(value, " ", lead->text("units"));
 }

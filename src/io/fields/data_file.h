@@ -106,6 +106,17 @@ class DataFile {
   /// What times() are asked for of a field with these axes: its dimension of times, or, of a file that holds
   /// one state, a scalar coordinate (CF, section 5.7); nothing where nothing says its time.
   std::optional<std::string> times_of(const FileVariable& variable, const FieldAxes& axes) const;
+  /// The variable that counts from the start of forecasts to what they are of, in a unit of time: the
+  /// coordinate of a dimension, or a scalar one. Null for other dimensions, and where there is none.
+  const FileVariable* leads_along(const std::string& dimension) const;
+  /// Whether the coordinate of a dimension counts since a date.
+  bool counts_dates(const std::string& dimension) const;
+  const FileVariable* scalar_lead() const;
+  /// The scalar coordinate that says when a forecast starts; null where none does.
+  const FileVariable* scalar_start() const;
+  /// Whether times() along a dimension are those for which states hold, and not those of a start, as far as
+  /// the file says it.
+  bool says_valid_times(const std::string& dimension) const;
 
   /// Names along a dimension of channels. @throws DataError
   const std::vector<std::string>& names(const std::string& dimension);
@@ -156,6 +167,7 @@ class DataFile {
   const FileVariable* valid_times_along(const std::string& dimension) const;
   std::string lead_along(const FileVariable& variable, int time, int d) const;
   const FileVariable* scalar_time() const;
+  static bool counts_leads(const FileVariable& variable);
   bool belongs_to(const FileVariable& scalar, const FileVariable& variable) const;
   static const FileVariable* coordinate_of(const VariableFile& file, const std::string& dimension);
   const FileVariable& require_times(const std::string& dimension) const;

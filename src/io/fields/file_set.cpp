@@ -82,6 +82,20 @@ bool FileSet::holds(const Field& field) {
   return false;
 }
 
+bool FileSet::holds_level(const Field& field) {
+  const std::lock_guard lock(mutex_);
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const std::optional<FieldPlace> place = find_in(f, field);
+    if (!place) continue;
+    Part part;
+    part.file = f;
+    part.variable = place->variable;
+    part.axes = use(f).axes(*place->variable);
+    if (part.axes.channel >= 0 ? place->channel >= 0 : find_level(field, part)) return true;
+  }
+  return false;
+}
+
 void FileSet::select_absent(const Field& field, const std::string& units, const Field& like) {
   const std::lock_guard lock(mutex_);
   Series absent = series(like);
@@ -203,8 +217,8 @@ std::optional<TimePlace> FileSet::place_of(const Series& series, Time time) cons
 }
 
 template <typename T>
-void FileSet::note_seen(const Field& field, const Series& source, Time time, std::span<const T> values) {
-  if (!watching_ || !source.prescribed || values.empty()) return;
+void FileSet::note_seen(const Field& field, Time time, std::span<const T> values) {
+  if (values.empty() || !watched_.contains(field)) return;
   const bool any = std::ranges::any_of(values, [](T value) { return !std::isnan(value); });
   const std::lock_guard lock(seen_mutex_);
   bool& seen = seen_[field][time];
@@ -213,12 +227,12 @@ void FileSet::note_seen(const Field& field, const Series& source, Time time, std
 
 void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<double> out) {
   read_values(field, moment, box, series(field).fill, out);
-  note_seen<double>(field, series(field), moment.time, out);
+  note_seen<double>(field, moment.time, out);
 }
 
 void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<float> out) {
   read_values(field, moment, box, series(field).fill, out);
-  note_seen<float>(field, series(field), moment.time, out);
+  note_seen<float>(field, moment.time, out);
 }
 
 void FileSet::read_unfilled(const Field& field, Moment moment, const Box& box, std::span<double> out) {
@@ -262,7 +276,7 @@ void FileSet::read_values(const Field& field, Moment moment, const Box& box,
 std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment, const Box& box) {
   const Series& source = series(field);
   const auto [time, member] = moment;
-  if (!source.has_time || box.empty() || source.fill || (watching_ && source.prescribed)) return {};
+  if (!source.has_time || box.empty() || source.fill || watched_.contains(field)) return {};
   const std::optional<TimePlace> place = place_of(source, time);
   if (!place || place->before != place->after) return {};
   const TimeIndex& index = source.index_of(member);

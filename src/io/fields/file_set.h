@@ -204,9 +204,9 @@ class FileSet {
   Between between(const Field& field) const { return series(field).between; }
   /// That of times(): calendar(), or another one of Between::kCycle.
   Calendar calendar_of(const Field& field) const;
-  /// From now on it is noted of what select_prescribed() has selected whether read() finds any value. Before
-  /// the first read().
-  void watch_prescribed() { watching_ = true; }
+  /// From now on it is noted of these selected fields whether read() finds any value. Before the first
+  /// read().
+  void watch(const std::vector<Field>& fields) { watched_.insert(fields.begin(), fields.end()); }
   /// Whether any value of such a field was found at a time; nothing where it was not read. Not while others
   /// read.
   std::optional<bool> seen_at(const Field& field, Time time) const;
@@ -218,8 +218,16 @@ class FileSet {
   /// The first file in a period that has another selected field and not this one, which stands beside it in
   /// other files and in no file at that time: as where a variable has another name from some file on.
   std::optional<Lacking> first_file_without(const Field& field, const Period& period) const;
+  /// Whether any file has the field, on its level.
+  bool holds_level(const Field& field);
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
+  /// The files of a selected field that lie on another grid than this.
+  struct Regridded {
+    std::int64_t files = 0, of = 0;  ///< so many of all that hold it
+    std::string path;                ///< the first
+  };
+  Regridded regridded(const Field& field) const;
   /// Whether a selected field is brought to the grid from another one.
   bool is_regridded(const Field& field) const;
   /// The variable without levels that holds the areas of cells, by its standard_name, cell_area, or a usual
@@ -339,8 +347,7 @@ class FileSet {
   struct Series {
     std::string units;
     bool has_time = true;
-    bool absent = false;      ///< the parts are those of another field
-    bool prescribed = false;  ///< by select_prescribed()
+    bool absent = false;  ///< the parts are those of another field
     Between between = Between::kNothing;
     Calendar calendar = Calendar::kStandard;  ///< of the times of Between::kCycle
     std::optional<double> fill;               ///< in place of missing values
@@ -441,6 +448,7 @@ class FileSet {
   void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
                  const std::string& path);
   static void refuse_gap(const std::vector<double>& longitudes, const std::string& path);
+  std::string both_have(const std::vector<double>& latitudes, const std::vector<double>& longitudes) const;
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
                                 const std::vector<double>& longitudes, Regrid method);
   void check_calendar(int file, const std::string& times);
@@ -450,7 +458,7 @@ class FileSet {
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
   template <typename T>
-  void note_seen(const Field& field, const Series& source, Time time, std::span<const T> values);
+  void note_seen(const Field& field, Time time, std::span<const T> values);
   template <typename T>
   void read_values(const Field& field, Moment moment, const Box& box, const std::optional<double>& fill,
                    std::span<T> out);
@@ -514,7 +522,7 @@ class FileSet {
   /// Variables of files with what FileSelection::missing says of them.
   std::map<std::pair<const FileVariable*, double>, FileVariable> with_missing_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
-  bool watching_ = false;
+  std::set<Field> watched_;
   std::map<Field, std::map<Time, bool>> seen_;  ///< whether there was any value
   std::mutex seen_mutex_;
   std::mutex mutex_;  ///< of what finds out about fields; reading needs it not

@@ -45,6 +45,16 @@ void remove_jumps(std::vector<double>& values, const std::vector<double>& of_gri
 
 }  // namespace
 
+FileSet::Regridded FileSet::regridded(const Field& field) const {
+  Regridded found;
+  for (const Part& part : series(field).parts) {
+    ++found.of;
+    if (!part.regridded()) continue;
+    if (++found.files == 1) found.path = files_[static_cast<std::size_t>(part.file)]->file().path();
+  }
+  return found;
+}
+
 bool FileSet::is_regridded(const Field& field) const {
   return std::ranges::any_of(series(field).parts, [](const Part& part) { return part.regridded(); });
 }

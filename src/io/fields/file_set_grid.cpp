@@ -466,6 +466,32 @@ void FileSet::require_everywhere(std::size_t axis, const Box& box, std::span<con
              "or fill latitudes and longitudes in the file"));
 }
 
+/// "; data.region {…} is where both have points": of the grid's points those between the ends of other axes;
+/// "" where there are none.
+std::string FileSet::both_have(const std::vector<double>& latitudes,
+                               const std::vector<double>& longitudes) const {
+  const auto ends_within = [&](std::size_t axis,
+                               const std::vector<double>& there) -> std::optional<std::pair<double, double>> {
+    std::vector<double> unwrapped = there;  // over the end of the circle
+    for (std::size_t i = 1; axis == 1 && i < there.size(); ++i)
+      unwrapped[i] -= 360 * std::round((unwrapped[i] - unwrapped[i - 1]) / 360);
+    const auto [low, high] = std::ranges::minmax(unwrapped);
+    std::optional<std::pair<double, double>> ends;
+    for (const double point : grid_.axes[axis].coordinates) {
+      const double turns = axis == 1 ? 360 * std::ceil((low - point) / 360) : 0;
+      const double place = point + turns;
+      if (place < low || place > high) continue;
+      if (!ends) ends = {point, point};
+      ends = {std::min(ends->first, point), std::max(ends->second, point)};
+    }
+    return ends;
+  };
+  const auto rows = ends_within(0, latitudes), columns = ends_within(1, longitudes);
+  if (!rows || !columns) return "";
+  return concat("; both have points in data.region {\"latitude\": [", rows->first, ", ", rows->second,
+                "], \"longitude\": [", columns->first, ", ", columns->second, "]}");
+}
+
 void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,
                           const std::vector<double>& longitudes, Regrid method) {
   // Of a projection there are numbers of rows and columns alone.
@@ -487,7 +513,8 @@ void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes
     hint = "; data.regrid with \"method\": \"linear\" or \"conservative\" brings it to that grid";
   } else if (method != Regrid::kNone) {
     const bool at_points = method != Regrid::kConservative && !grid_.geographic && !part.axes.projected;
-    hint = degrees     ? ", to which data.regrid can bring it only where it has values"
+    hint = degrees     ? concat(", to which data.regrid can bring it only where it has values",
+                                both_have(latitudes, longitudes))
            : at_points ? "; a climatology has to lie on the projection of the data"
            : part.axes.projected
                ? "; from a projection data.regrid brings fields by \"nearest\" or \"inverse_distance\""

@@ -7,7 +7,6 @@ namespace jigsaw::inline fields {
 
 void FileSet::select_prescribed(const Field& field, Between between) {
   Series series;
-  series.prescribed = true;
   series.between = between;
   select(field, std::move(series), true);
 }

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace jigsaw::inline fields {
 
 namespace {
@@ -104,6 +107,13 @@ bool same_unit(const std::string& a, const std::string& b) {
   if (a == b) return true;
   const std::optional<Powers> first = UnitReader(a).read(), second = UnitReader(b).read();
   return first && !first->empty() && first == second;
+}
+
+std::string require_same_unit(const std::string& what, const std::string& there, const std::string& wanted) {
+  if (there.empty() && !wanted.empty())
+    return concat(what, " says no unit, and is taken to be in \"", wanted, "\", as the data");
+  if (wanted.empty() || same_unit(wanted, there)) return "";
+  throw DataError(concat(what, " is in \"", there, "\", the data in \"", wanted, "\""));
 }
 
 std::optional<double> units_per_hectopascal(const std::string& units) {

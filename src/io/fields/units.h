@@ -18,5 +18,9 @@ bool is_length(const std::string& units);
 /// scaled; what is no product of powers of names ("(0 - 1)") is the same only letter by
 /// letter.
 bool same_unit(const std::string& a, const std::string& b);
+/// @param what  is in the unit `there`, and compared with data in `wanted`; "" where files say none.
+/// @throws DataError  for different units
+/// @return  a sentence where files do not say what is in the unit that data are in, else "".
+std::string require_same_unit(const std::string& what, const std::string& there, const std::string& wanted);
 
 }  // namespace jigsaw::inline fields

@@ -12,9 +12,13 @@ namespace jigsaw::inline samples {
 std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Period>& used);
 
 /// Of each prescribed variable that had no value anywhere at some of the times which ranks have read since
-/// FileSet::watch_prescribed(), a sentence that says the first of them. The same on all ranks. Collective.
+/// FileSet::watch(), a sentence that says the first of them. The same on all ranks. Collective.
 /// @param times  that may have been read.
 std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world);
+
+/// The same of each prognostic variable at the times that forecasts from these starts begin with. Collective.
+std::vector<std::string> blank_input_remarks(const Dataset& data, const std::vector<Time>& starts,
+                                             Communicator& world);
 
 /// All leads of forecasts, from time 0 or lead number `first` on.
 std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads,

@@ -419,7 +419,7 @@ TEST_F(PrescribedTimes, WhatIsMissingEverywhereIsTold) {
   });
   run_ranks(2, [&](Communicator& communicator) {
     Dataset data(options, folder_.path(), 1, communicator);
-    data.files().watch_prescribed();
+    data.files().watch({kSst});
     const Box own = communicator.rank() == 0 ? Box{{0, 0}, {2, 2}} : Box{{0, 2}, {2, 1}};
     const std::vector<Time> times = times_of_forecasts(data, {at("2020-01-01"), at("2020-01-02")}, 4);
     EXPECT_EQ(times.size(), 6U);

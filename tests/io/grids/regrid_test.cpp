@@ -297,7 +297,8 @@ TEST(Regrid, WhatDoesNotReachSoFarIsRefused) {
   contains(
       why(range(57, -3, 6), range(-10, 3, 11), Regrid::kLinear),
       "its latitudes are 57, 54 ... 42 (6), those of the other 60, 58 ... 40 (11), to which data.regrid can "
-      "bring it only where it has values");
+      "bring it only where it has values; both have points in data.region {\"latitude\": [42, 56], "
+      "\"longitude\": [-10, 10]}");
   contains(why(range(66, -3, 11), range(20, 3, 11), Regrid::kConservative), "its longitudes are 20, 23");
 }
 

@@ -1,0 +1,177 @@
+#include "evaluate/written_forecasts.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "fields/shared_files.h"
+#include "fields/units.h"
+#include "task/opened_run.h"
+
+namespace jigsaw::inline evaluate {
+
+namespace {
+
+/// Files that are held open at a time.
+constexpr std::size_t kMostOpen = 16;
+
+/// What the data's files call a variable.
+std::string data_set_of(const DataOptions& options, const std::string& variable) {
+  for (const auto* variables : {&options.variables, &options.diagnostic}) {
+    for (const VariableOptions& one : *variables)
+      if (one.name == variable && !one.data_set.empty()) return one.data_set;
+  }
+  return variable;
+}
+
+}  // namespace
+
+WrittenForecasts::WrittenForecasts(Dataset& data, const std::vector<std::string>& patterns,
+                                   const std::vector<Time>& leads, Communicator& world)
+    : data_(data), leads_(leads), paths_(expand_together(patterns, "", world)) {
+  open_file_ = share_files(paths_, Dimensions::kByName, data.options().external(), cache_folder(), world);
+  together(world, [&] {
+    contents_.resize(paths_.size());
+    for (std::size_t file = 0; file < paths_.size(); ++file) look_into(file);
+    find_whole();
+  });
+}
+
+FileSelection WrittenForecasts::selection_of(const std::map<std::size_t, Content>& contents) const {
+  FileSelection selection;
+  selection.regrid = data_.options().regrid;
+  selection.missing = data_.options().missing;
+  selection.member.all = true;
+  std::set<std::string> free;
+  for (const auto& [target, content] : contents) {
+    for (const std::string& dimension : {content.axes->start, content.axes->lead})
+      if (!dimension.empty()) free.insert(dimension);
+  }
+  selection.free_dimensions = {free.begin(), free.end()};
+  return selection;
+}
+
+/// What a file calls a target; nothing where it has none.
+std::optional<Field> WrittenForecasts::field_in(DataFile& file, FileSet& set, const Channel& target) const {
+  const Field& field = target.field;
+  std::vector<Field> names = {field, {data_set_of(data_.options(), field.variable), field.level}};
+  if (field.level) names.push_back({field.name(), std::nullopt});
+  for (const Field& name : names)
+    if (file.find(name) && set.holds_level(name)) return name;
+  return std::nullopt;
+}
+
+void WrittenForecasts::look_into(std::size_t file) {
+  DataFile described(open_file_(paths_[file]));
+  FileSet set({paths_[file]}, {}, open_file_);
+  std::map<const FileVariable*, std::shared_ptr<const ForecastAxes>> known;
+  const std::vector<Channel>& targets = data_.channels().targets;
+  for (std::size_t target = 0; target < targets.size(); ++target) {
+    const std::optional<Field> field = field_in(described, set, targets[target]);
+    if (!field) continue;
+    const FileVariable* const variable = described.find(*field)->variable;
+    std::shared_ptr<const ForecastAxes>& axes = known[variable];
+    if (!axes) {
+      axes = std::make_shared<ForecastAxes>(forecast_axes(described, *variable));
+      if (axes->calendar != data_.files().file_calendar()) {
+        throw DataError(concat(paths_[file], " counts time in the calendar ", name(axes->calendar),
+                               ", and the data in ", data_.files().calendar_name()));
+      }
+    }
+    contents_[file][target] = {*field, axes};
+    const std::string remark =
+        require_same_unit(concat(targets[target].name, " in ", paths_[file]), variable->text("units"),
+                          data_.files().units(targets[target].field));
+    const bool of_first = std::ranges::none_of(
+        contents_, [&](const auto& other) { return &other != &contents_[file] && other.contains(target); });
+    if (!remark.empty() && of_first) remarks_.push_back(remark);
+  }
+  if (contents_[file].empty()) {
+    throw DataError(concat("--predictions: ", paths_[file],
+                           " holds none of the variables that are scored, such as ", targets.front().name));
+  }
+  std::set<Time> starts;
+  for (const auto& [target, content] : contents_[file])
+    starts.insert(content.axes->starts.begin(), content.axes->starts.end());
+  for (const Time start : starts) by_start_[start].push_back(file);
+}
+
+FileSet& WrittenForecasts::open(std::size_t file) {
+  const auto found = std::ranges::find(opened_, file, &OpenFile::number);
+  if (found != opened_.end()) {
+    opened_.splice(opened_.begin(), opened_, found);
+    return *opened_.front().files;
+  }
+  if (opened_.size() >= kMostOpen) opened_.pop_back();
+  auto set = std::make_unique<FileSet>(std::vector{paths_[file]}, selection_of(contents_[file]), open_file_);
+  set->take_grid(data_.files());
+  for (const auto& [target, content] : contents_[file]) set->select(content.field, false);
+  opened_.push_front({file, std::move(set)});
+  return *opened_.front().files;
+}
+
+/// Of the forecasts that files hold of a target, in their order.
+std::optional<WrittenForecasts::Place> WrittenForecasts::place_of(std::size_t target, Time start, Time lead,
+                                                                  std::int64_t member) const {
+  const auto files = by_start_.find(start);
+  if (files == by_start_.end()) return std::nullopt;
+  for (const std::size_t file : files->second) {
+    const auto content = contents_[file].find(target);
+    if (content == contents_[file].end()) continue;
+    const ForecastAxes& axes = *content->second.axes;
+    if (!axes.positions(start, lead, 0)) continue;
+    if (const auto positions = axes.positions(start, lead, member)) return Place{file, *positions};
+    member -= axes.members;
+  }
+  return std::nullopt;
+}
+
+std::int64_t WrittenForecasts::members_of(std::size_t target, Time start, Time lead) const {
+  std::int64_t members = 0;
+  for (const std::size_t file : by_start_.at(start)) {
+    const auto content = contents_[file].find(target);
+    if (content != contents_[file].end() && content->second.axes->positions(start, lead, 0))
+      members += content->second.axes->members;
+  }
+  return members;
+}
+
+std::string WrittenForecasts::why_not(Time start) const {
+  if (!by_start_.contains(start)) return "no forecast starts then";
+  const std::vector<Channel>& targets = data_.channels().targets;
+  for (std::size_t target = 0; target < targets.size(); ++target) {
+    for (const Time lead : leads_) {
+      const std::int64_t members = members_of(target, start, lead);
+      const std::string what = concat(duration_text(lead), " of ", targets[target].name);
+      if (members == 0) return concat("there is no lead ", what);
+      if (members < members_) return concat("lead ", what, " has ", members, " of ", members_, " members");
+    }
+  }
+  return "it is whole";
+}
+
+void WrittenForecasts::find_whole() {
+  std::map<Time, std::int64_t> of_start;
+  for (const auto& [start, files] : by_start_) {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t target = 0; target < data_.channels().targets.size(); ++target)
+      for (const Time lead : leads_) least = std::min(least, members_of(target, start, lead));
+    of_start[start] = least;
+    members_ = std::max(members_, least);
+  }
+  for (const auto& [start, count] : of_start)
+    if (count == members_ && count > 0) whole_.insert(start);
+}
+
+void WrittenForecasts::read(Time start, Time lead, std::size_t target, std::int64_t member, const Box& box,
+                            std::span<double> out) {
+  const std::optional<Place> place = place_of(target, start, lead, member);
+  require(place.has_value(), "a forecast that is there");
+  open(place->file).read_entry(contents_[place->file].at(target).field, place->positions, box, out);
+}
+
+}  // namespace jigsaw::inline evaluate

@@ -1,0 +1,89 @@
+#include "fields/forecast_axes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline fields {
+
+namespace {
+
+/// What a variable of durations says, in seconds.
+std::vector<Time> leads_of(DataFile& file, const FileVariable& variable) {
+  return decode_times(file.file().read_all(variable), variable.text("units"), "",
+                      concat("the leads ", variable.name, " of ", file.file().path()));
+}
+
+std::optional<std::int64_t> position(const std::vector<Time>& all, Time one) {
+  const auto found = std::ranges::find(all, one);
+  return found == all.end() ? std::nullopt : std::optional(std::int64_t{found - all.begin()});
+}
+
+}  // namespace
+
+std::optional<std::map<std::string, std::int64_t>> ForecastAxes::positions(Time from, Time ahead,
+                                                                           std::int64_t number) const {
+  std::map<std::string, std::int64_t> found;
+  const std::optional<std::int64_t> at_start = position(starts, from), at_lead = position(leads, ahead);
+  if (!at_start || !at_lead || number >= members) return std::nullopt;
+  if (!start.empty()) found[start] = *at_start;
+  if (!lead.empty()) found[lead] = *at_lead;
+  if (!member.empty()) found[member] = number;
+  return found;
+}
+
+ForecastAxes forecast_axes(DataFile& file, const FileVariable& variable) {
+  const FieldAxes axes = file.axes(variable);
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(concat(variable.name, " in ", file.file().path(), " cannot be read as forecasts: ", why));
+  };
+  ForecastAxes result;
+  const FileVariable* leads = nullptr;
+  std::string times;  // a dimension, with its groups
+  for (int d = 0; d < variable.shape.rank(); ++d) {
+    const std::string& dimension = variable.dimensions[static_cast<std::size_t>(d)];
+    if (d == axes.latitude || d == axes.longitude || d == axes.cells || d == axes.level) continue;
+    if (d == axes.version || d == axes.channel) continue;
+    if (d == axes.member) {
+      result.member = without_groups(dimension);
+      result.members = variable.shape[d];
+    } else if (const FileVariable* const along = file.leads_along(dimension); along != nullptr) {
+      if (leads != nullptr) refuse(concat("leads stand along ", result.lead, " and along ", dimension));
+      leads = along;
+      result.lead = without_groups(dimension);
+    } else if (d == axes.time || file.counts_dates(dimension)) {
+      if (!times.empty()) refuse(concat("times stand along ", times, " and along ", dimension));
+      times = dimension;
+    } else if (variable.shape[d] != 1) {
+      refuse(concat("nothing says what the ", variable.shape[d], " entries of its dimension ", dimension,
+                    " are; leads have a coordinate in hours or days, starts one with units such as \"hours "
+                    "since 2021-01-01\""));
+    }
+  }
+  if (leads == nullptr) leads = file.scalar_lead();
+  const FileVariable* const start = times.empty() || leads == nullptr ? file.scalar_start() : nullptr;
+  const std::optional<std::string> valid = times.empty() ? file.times_of(variable, axes) : std::nullopt;
+  if (times.empty() && start == nullptr && !valid)
+    refuse("nothing says when they start: a dimension of times, or a scalar forecast_reference_time");
+  const std::string said = !times.empty() ? times : start != nullptr ? start->name : *valid;
+  result.start = without_groups(times);
+  result.starts = file.times(said);
+  result.calendar = file.calendar(said);
+  result.leads = leads != nullptr ? leads_of(file, *leads) : std::vector<Time>{0};
+  if (!times.empty() && leads == nullptr && start != nullptr) {
+    // The times that one forecast is of.
+    result.lead = std::exchange(result.start, "");
+    const Time first = file.times(start->name).at(0);
+    result.leads = std::exchange(result.starts, {first});
+    for (Time& lead : result.leads) lead -= first;
+    return result;
+  }
+  const bool holds = times.empty() ? start == nullptr : file.says_valid_times(times);
+  if (!holds || result.leads.size() > 1) return result;
+  for (Time& one : result.starts) one -= result.leads.front();
+  return result;
+}
+
+}  // namespace jigsaw::inline fields
