@@ -15,6 +15,7 @@
 #include "samples/read_layout.h"
 #include "samples/statistics.h"
 #include "task/objective.h"
+#include "task/odd_values.h"
 #include "task/opened_run.h"
 #include "train/data_report.h"
 
@@ -181,6 +182,7 @@ ExitCode run_stats(const StatsOptions& options) {
     together(job.world, [&] {
       if (job.world.rank() != 0) return;
       objective->data().statistics().save(options.output);
+      if (const auto odd = odd_values_warning(objective->data().statistics())) job.log.warn(*odd);
       const auto* fields = dynamic_cast<const Dataset*>(&objective->data());
       if (fields == nullptr) return;
       const DataReport report = report_states(*fields);

@@ -107,19 +107,57 @@ void refuse_unknown_option(const CLI::App& app) {
   }
 }
 
+/// What stands before a command is of no effect on it.
+void refuse_options_before(const CommandLine& line) {
+  if (line.app.get_subcommands().empty()) return;
+  const std::string command = command_table()[line.chosen()].name;
+  if (command == "train" || command == "sweep") return;
+  for (const CLI::Option* option : line.app.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string name =
+        option->get_lnames().empty() ? option->get_name() : "--" + option->get_lnames()[0];
+    const bool is_place = option->results().size() == 1 && option->get_name() == "configuration";
+    refuse(line.app, concat(is_place ? option->results().front() : name, " stands before the command ",
+                            command, ", where it has no effect; write it behind ", command));
+  }
+}
+
+/// A configuration that an option took for one of its values, as --checkpoint runs/first first.json.
+void refuse_swallowed_configuration(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      const std::vector<std::string>& values = option->results();
+      if (values.size() < 2 || option->get_lnames().empty()) continue;
+      const auto found =
+          std::ranges::find_if(values, [](const std::string& value) { return value.ends_with(".json"); });
+      if (found == values.end()) continue;
+      refuse(app, concat(*found, " was taken for a value of --", option->get_lnames()[0],
+                         "; put the configuration first, or behind --config"));
+    }
+  }
+}
+
 /// @throws ConfigError when it is wrong or names neither a run nor a command; CLI::Success for --help and
 /// --version.
 void parse_command_line(CommandLine& line, int argc, char** argv) {
   try {
-    line.app.parse(argc, argv);
+    // "help predict" is "predict --help".
+    const bool helps = argc > 1 && std::string(argv[1]) == "help";
+    std::vector<std::string> words(argv + (helps ? 2 : 1), argv + argc);
+    if (helps) words.emplace_back("--help");
+    std::ranges::reverse(words);  // as CLI11 takes them
+    line.app.parse(words);
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& error) {
     if (argc > 1) refuse_misspelt_command(line.app, argv[1]);
     refuse_unknown_option(line.app);
+    refuse_options_before(line);
+    refuse_swallowed_configuration(line.app);
     refuse(line.app, error.what());
   }
   if (argc > 1) refuse_misspelt_command(line.app, argv[1]);
+  refuse_options_before(line);
   const std::string& config = line.invocation.train.configuration.config;
   const std::string command = command_table()[line.chosen()].name;
   if (command == "train" && config.empty()) refuse(line.app, "a configuration or a command is needed");

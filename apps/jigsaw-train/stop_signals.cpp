@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/stop_files.h"
 #include "base/stop_signal.h"
 #include "commands.h"
 
@@ -27,6 +28,7 @@ std::atomic<bool> removes = false;
 
 /// Calls what a handler may.
 void remove_file() {
+  remove_stop_files();
   if (!removes.load()) return;
   ::unlink(file_to_remove.data());
   ::rmdir(folder_to_remove.data());
@@ -40,7 +42,7 @@ void handle(int number) {
   if (speaks.load()) {
     const auto say = [](const char* text) { return ::write(STDERR_FILENO, text, std::strlen(text)) >= 0; };
     say("jigsaw-train: stopped early, before there was anything to save (") &&
-        say(stop_signal_name(number)) && say("); start again to go on\n");
+        say(stop_signal_name(number)) && say("); start again\n");
   }
   ::_exit(static_cast<int>(ExitCode::kStopped));
 }

@@ -1,6 +1,7 @@
 #include "config/json.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <unordered_set>
 
@@ -72,10 +73,12 @@ class Builder {
 
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
     const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
+    const std::string usual = usual_mistake(position);
     const std::string what = ends_after_comma(position)
                                  ? concat("a comma stands before '", text_[position - 1],
                                           "'; leave it out, JSON has none at the end")
-                                 : reason(error);
+                             : usual.empty() ? reason(error)
+                                             : usual;
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const std::size_t start = before.rfind('\n');
     const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
@@ -91,6 +94,27 @@ class Builder {
     const std::size_t last = text_.find_last_not_of(" \t\r\n", position - 2);
     return std::string_view("}]").find(text_[position - 1]) != std::string_view::npos &&
            last != std::string_view::npos && text_[last] == ',';
+  }
+
+  /// What people write who are used to Python, or whose editor means well; "" for anything else.
+  std::string usual_mistake(std::size_t position) const {
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
+      return "the file is UTF-16; save it as UTF-8";
+    if (position == 0 || position > text_.size()) return "";
+    std::size_t begin = position - 1;
+    const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+    while (begin > 0 && is_letter(text_[begin]) && is_letter(text_[begin - 1])) --begin;
+    const std::string_view rest = text_.substr(begin);
+    for (const auto& [written, meant] : {std::pair{"True", "true"}, {"False", "false"}, {"None", "null"}}) {
+      if (rest.starts_with(written)) return concat(written, " is ", meant, " in JSON");
+    }
+    for (const char* number : {"NaN", "Infinity", "nan", "inf"})
+      if (rest.starts_with(number)) return concat("JSON has no number ", number);
+    if (rest.starts_with("#")) return "a comment begins with // in place of #";
+    for (const char* quote : {"'", "“", "”", "„", "‘", "’"})
+      if (rest.starts_with(quote))
+        return concat("texts stand between straight double quotes (\"), not ", quote);
+    return "";
   }
 
   struct Open {

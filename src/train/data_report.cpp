@@ -441,6 +441,7 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data))
     report.warnings.push_back(warning);
   for (const std::string& warning : area_warnings(configuration, data)) report.warnings.push_back(warning);
+  for (const std::string& warning : target_warnings(data)) report.warnings.push_back(warning);
   report_values(data.statistics(), report);
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ",

@@ -266,6 +266,8 @@ std::optional<std::string> inputs_remark(const FoundCheckpoint& found, const Con
   if (!extra.is_object() || !extra.contains("configuration")) return std::nullopt;
   for (const std::string& key :
        changed_keys(with_new_keys(extra.at("configuration")), to_json(configuration))) {
+    // Another grid that is named is meant, or is the same one in other words.
+    if (key.starts_with("data.regrid.latitude") || key.starts_with("data.regrid.longitude")) continue;
     if (std::ranges::any_of(kKeys, [&](const char* begin) { return key.starts_with(begin); }))
       return concat(key, " differs from that which ", found.path,
                     " was trained with: its model is given other inputs of the same files");

@@ -35,6 +35,23 @@ TEST(File, WritesAndReadsAtOffsets) {
   EXPECT_EQ(file.size(), 100);
 }
 
+/// Another number of the same length, and the time of change set back, as archives of one date do.
+TEST(File, IdentityIsAnotherOneWhateverTimeIsSet) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x";
+  const timespec then[2] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
+  const auto write = [&](const char* text) {
+    File(path, O_RDWR | O_CREAT).write(std::as_bytes(std::span(text, 5)), 0);
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), then, 0), 0);
+  };
+  write("12345");
+  const std::string before = file_identity(path);
+  EXPECT_EQ(file_identity(path), before);
+  write("12346");
+  EXPECT_EQ(file_state(path).seconds, 1'600'000'000);
+  EXPECT_NE(file_identity(path), before);
+}
+
 TEST(File, ErrorsNameThePathAndTheReason) {
   EXPECT_EQ(error_of([] { File("/nowhere/x", O_RDONLY); }),
             "cannot open /nowhere/x: No such file or directory");

@@ -53,6 +53,19 @@ TEST_F(LoadConfig, ACommaBeforeTheEndIsCalledSo) {
             path_ + ", line 1, column 14: a comma stands before ']'; leave it out, JSON has none at the end");
 }
 
+TEST_F(LoadConfig, WhatIsNoJsonIsCalledByWhatItIsThere) {
+  EXPECT_EQ(load_error("{\"a\": True}"), path_ + ", line 1, column 7: True is true in JSON");
+  EXPECT_EQ(load_error("{\"a\": [1, None]}"), path_ + ", line 1, column 11: None is null in JSON");
+  EXPECT_EQ(load_error("{\"a\": NaN}"), path_ + ", line 1, column 7: JSON has no number NaN");
+  EXPECT_EQ(load_error("{\"a\": 1, # one\n\"b\": 2}"),
+            path_ + ", line 1, column 10: a comment begins with // in place of #");
+  EXPECT_EQ(load_error("{'a': 1}"),
+            path_ + ", line 1, column 2: texts stand between straight double quotes (\"), not '");
+  EXPECT_EQ(load_error("{“a”: 1}"),
+            path_ + ", line 1, column 2: texts stand between straight double quotes (\"), not “");
+  EXPECT_NE(load_error("\xff\xfe{").find("UTF-16"), std::string::npos);
+}
+
 TEST_F(LoadConfig, OtherFilesAreCalledWhatTheyAre) {
   for (const char* yaml : {"# a run\nname: run\ndata:\n  files: [a.nc]\n", "---\nname: run\n", "data:\n"}) {
     const std::string message = load_error(yaml);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <numbers>
 
 #include "end_to_end/command.h"
 #include "io/netcdf_writer.h"
@@ -278,6 +279,47 @@ TEST_F(Downscaling, MistakesAreNamed) {
            "of the whole globe the last is 359");
   const Outcome steps = command(1, "predict", "--steps 2 --start 2021-01-25 --output " + path("no.nc"));
   EXPECT_EQ(steps.exit_code, 2) << steps.err;
+}
+
+/// What interpolation leaves: coarse files are forecasts of the fine field, of the same time.
+TEST_F(Downscaling, InterpolationIsScoredAsForecastsInFiles) {
+  write_fine(path("named.nc"), "t2m");
+  const std::string fine = "'data.diagnostic=[{\"name\":\"t2m_fine\",\"data_set\":\"t2m\",\"files\":[\"" +
+                           path("named.nc") + "\"]}]'";
+  // The truth is what lies between the coarse values, less 6.5 K for each kilometre of height.
+  double sum = 0, weights = 0, squares = 0;
+  for (std::size_t i = 0; i < kPoints; ++i) {
+    const double weight = std::sin((latitude(i) + 0.5) * std::numbers::pi / 180) -
+                          std::sin((latitude(i) - 0.5) * std::numbers::pi / 180);
+    sum += weight * 0.0065 * height(i);
+    squares += weight * std::pow(0.0065 * height(i), 2);
+    weights += weight;
+  }
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome =
+        run(ranks, "evaluate --config " + path("config.json") + " --set " + fine + " --set 'data.files=[\"" +
+                       path("data/*.nc") + "\"]' --set data.static=[] --predictions '" + path("data/*.nc") +
+                       "' --overwrite --json " + path("interpolation.json"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json found = Json::parse(read(path("interpolation.json"))).at("scores").at("t2m_fine").at("all");
+    EXPECT_NEAR(found.at("bias").at(0).get<double>(), sum / weights, 1e-4);
+    EXPECT_NEAR(found.at("rmse").at(0).get<double>(), std::sqrt(squares / weights), 1e-4);
+  }
+}
+
+/// The grid is that of the first target: another one that is coarser, or finer, is compared with what
+/// interpolation makes of it.
+TEST_F(Downscaling, TruthThatIsInterpolatedIsWarnedOf) {
+  const auto warnings = [](const std::string& set) {
+    return run(1, "check --config " + path("config.json") +
+                      " --set model.layers[0].features=2 --set 'data.diagnostic=" + set + "'")
+        .err;
+  };
+  EXPECT_NE(warnings(R"(["tas","u10"])").find("warning: u10 lies on another grid than the first target"),
+            std::string::npos)
+      << warnings(R"(["tas","u10"])");
+  EXPECT_EQ(warnings(R"(["tas",{"name":"again","data_set":"tas"}])").find("lies on another grid"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -216,6 +216,32 @@ TEST(WrongInput, AConfigurationNeedsNoOption) {
   EXPECT_EQ(run(1, "export --checkpoint x --output y " + (folder / "config.json")).exit_code, 2);
 }
 
+TEST(WrongInput, WhatStandsBeforeACommandOrIsSwallowedIsSaid) {
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  const std::string config = folder / "config.json";
+  const std::pair<std::string, std::string> cases[] = {
+      {"--set train.steps=3 check " + config, "--set stands before the command check"},
+      {"--quiet plan " + config + " --ranks 2", "--quiet stands before the command plan"},
+      {"--config " + config + " check", "--config stands before the command check"},
+      {config + " check", "stands before the command check"},
+      {"predict --checkpoint run " + config + " --output f.nc",
+       config + " was taken for a value of --checkpoint"},
+      {"check " + config + " --set output=~/run", "would be a folder called ~"}};
+  for (const auto& [arguments, says] : cases) {
+    const Outcome outcome = run(1, arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << arguments << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(run(1, "help check").out, run(1, "check --help").out);
+  EXPECT_EQ(run(1, "help").out, run(1, "--help").out);
+  // A home that begins a pattern is that of whoever runs this.
+  ::setenv("HOME", folder.path().c_str(), 1);
+  const Outcome home = run(1, "check " + config + " --set 'data.files=[\"~/none*.nc\"]'");
+  EXPECT_NE(home.err.find("no file matches \"" + (folder / "none*.nc")), std::string::npos) << home.err;
+}
+
 TEST(WrongInput, MissingConfigurationFile) {
   const Outcome outcome = run(1, "--config nowhere.json");
   EXPECT_EQ(outcome.exit_code, 2);

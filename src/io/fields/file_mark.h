@@ -5,8 +5,8 @@
 
 namespace jigsaw::inline fields {
 
-/// What tells whether a file is one that was read before in the same way: a digest of its absolute name,
-/// size, place on the disk and time of change. "" for what is no regular file: of a folder no state tells
+/// What tells whether a file is one that was read before in the same way: a digest of its
+/// identity (file_identity). "" for what is no regular file: of a folder no state tells
 /// that all below it is as it was.
 std::string file_mark(const std::string& path, Dimensions dimensions, External external);
 

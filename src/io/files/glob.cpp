@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <set>
 
 #include "base/error.h"
@@ -77,13 +78,21 @@ constexpr std::string_view kPlain = "[]\\", kPlainInFolder = "*?[]\\";
 
 constexpr std::size_t kLongestPattern = 2000;
 
+/// As shells have it: what begins with ~/ lies in the home of this user.
+std::string from_home(const std::string& pattern) {
+  const char* const home = std::getenv("HOME");
+  return pattern.starts_with("~/") && home != nullptr && *home == '/' ? concat(home, pattern.substr(1))
+                                                                      : pattern;
+}
+
 }  // namespace
 
 std::vector<std::string> expand_patterns(const std::vector<std::string>& patterns, const fs::path& folder) {
   std::vector<std::string> files;
   std::set<std::string> seen;                              // what files are, wherever links lead
   std::vector<std::pair<std::string, std::string>> links;  // and where each leads
-  for (const std::string& pattern : patterns) {
+  for (const std::string& given : patterns) {
+    const std::string pattern = from_home(given);
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
     Matches found;
     if (pattern.size() > kLongestPattern) {  // glob() calls itself for each folder of it

@@ -185,7 +185,7 @@ void write_sample_data(const SampleDataOptions& options, const std::string& dire
   std::error_code problem;
   std::filesystem::create_directories(directory, problem);
   if (problem)
-    refuse_output<DataError>(problem, concat("folder ", directory, " cannot be made: ", problem.message()));
+    refuse_output<ConfigError>(problem, concat("folder ", directory, " cannot be made: ", problem.message()));
   const RossbyHaurwitzFlow flow = RossbyHaurwitzFlow::random(options.seed);
   const std::chrono::year_month first{std::chrono::year{options.year},
                                       std::chrono::month{static_cast<unsigned>(options.month)}};
@@ -200,7 +200,7 @@ void write_sample_data(const SampleDataOptions& options, const std::string& dire
       write_month(file.file().path(), coordinates, fields, options.seed);
       file.commit();
     } catch (const FileError& error) {
-      refuse_output<DataError>(error, error.what());
+      refuse_output<ConfigError>(error, error.what());
     }
   }
 }

@@ -1,7 +1,5 @@
 #include "samples/statistics_pass.h"
 
-#include <sys/stat.h>
-
 #include "base/file.h"
 #include "base/text.h"
 #include "comm/from_first.h"
@@ -23,11 +21,11 @@ constexpr const char* kDigest = "xxh64";  ///< of all else in the file
 Json files_of(const std::vector<std::string>& paths) {
   Json files = Json::array();
   for (const std::string& path : paths) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
-    const std::int64_t changed = status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
-    files.push_back({std::filesystem::absolute(path).lexically_normal().string(),
-                     static_cast<std::int64_t>(status.st_size), changed});
+    try {
+      files.push_back(file_identity(path));
+    } catch (const FileError&) {
+      return nullptr;
+    }
   }
   return files;
 }

@@ -307,7 +307,7 @@ TEST_F(SampleData, SaysWhatIsWrong) {
   EXPECT_THROW(write({.month = 13}), ConfigError);
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "a") << "a file";
-  const std::string message = message_of<DataError>([&] { write({}); });
+  const std::string message = message_of<ConfigError>([&] { write({}); });
   EXPECT_NE(message.find((folder_ / "a").string()), std::string::npos) << message;
 }
 
