@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <filesystem>
 #include <functional>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "base/file_kind.h"
 #include "base/heartbeat.h"
-#include "base/printable.h"
 #include "base/text.h"
 #include "files/chunk_cache.h"
 #include "files/grib.h"
@@ -31,15 +26,6 @@ namespace {
 constexpr double kMissing = -1e300;
 constexpr double kSecondsPerHour = 3600;
 
-/// ecCodes prints its errors, which its results say, too.
-void keep_eccodes_quiet() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    codes_context_set_logging_proc(codes_context_get_default(),
-                                   [](const codes_context*, int, const char*) {});
-  });
-}
-
 std::string time_text(std::int64_t seconds) {
   constexpr std::int64_t kDay = 86400;
   const std::int64_t days = seconds >= 0 ? seconds / kDay : -((kDay - 1 - seconds) / kDay);
@@ -53,19 +39,6 @@ std::string time_text(std::int64_t seconds) {
 bool always_has_levels(const std::string& type) {
   return type.starts_with("isobaric") || type.starts_with("hybrid") || type.starts_with("theta") ||
          type.starts_with("generalVertical");
-}
-
-}  // namespace
-
-namespace {
-
-/// Seconds since 1970 of a date and a time of the day as ecCodes gives them, 20200131 and 1830.
-std::int64_t seconds_of(std::int64_t date, std::int64_t time) {
-  const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(date / 10000)),
-                                        std::chrono::month(static_cast<unsigned>(date / 100 % 100)),
-                                        std::chrono::day(static_cast<unsigned>(date % 100))};
-  constexpr std::int64_t kDay = 86400;
-  return std::chrono::sys_days(day).time_since_epoch().count() * kDay + (time / 100) * 3600 + time % 100 * 60;
 }
 
 template <typename T, typename F>
@@ -152,57 +125,6 @@ void GribFile::read_index() {
     }
     add_variable(planes, several_levels, several_steps);
   }
-}
-
-GribField GribFile::describe_message(const GribMessage& message, const std::string& bytes) {
-  const auto lock = lock_io();
-  keep_eccodes_quiet();
-  const Handle handle(bytes, concat("the message at byte ", message.offset, " of ", path()));
-  GribField field;
-  field.name = handle.text("shortName");
-  if (field.name == "unknown" || field.name == "~") {
-    field.name = "parameter";
-    for (const char* key :
-         {"table2Version", "indicatorOfParameter", "discipline", "parameterCategory", "parameterNumber"}) {
-      if (const auto number = handle.find(key)) field.name += concat("_", *number);
-    }
-  }
-  const auto known = [&](const char* key) {
-    const std::string text = handle.text(key);
-    return text == "unknown" ? "" : text;
-  };
-  field.units = known("units");
-  field.long_name = known("name");
-  field.standard_name = known("cfName");
-  field.level_type = handle.text("typeOfLevel");
-  field.step_type = handle.text("stepType");
-  field.level = handle.real("level");
-  field.number = static_cast<double>(handle.find("number").value_or(-1));
-  field.lead = seconds_of(handle.integer("validityDate"), handle.integer("validityTime")) -
-               seconds_of(handle.integer("dataDate"), handle.integer("dataTime"));
-  const std::string grid_type = message.grid.empty() ? "unknown" : handle.text("gridType");
-  // Months and years are of other lengths from time to time.
-  constexpr std::int64_t kMonth = 3, kCentury = 7;
-  const std::int64_t unit = handle.find("stepUnits").value_or(1);
-  const bool reduced = grid_type == "reduced_gg", gaussian = reduced || grid_type == "regular_gg";
-  if (grid_type != "regular_ll" && !gaussian) {
-    field.fault = concat(
-        "it is on the grid ", grid_type,
-        ", and grids of latitudes and longitudes are read; convert it with: ", conversion(grid_type, path()));
-  } else if (handle.integer("alternativeRowScanning") != 0) {
-    field.fault =
-        concat("every other row of it runs the other way; convert it with: ", conversion(grid_type, path()));
-  } else if (unit >= kMonth && unit <= kCentury && field.lead != 0) {
-    field.fault = concat("its steps are months or longer; convert it with: ", conversion(grid_type, path()));
-  } else {
-    std::vector<double> latitudes;
-    if (gaussian) latitudes = gaussian_latitudes(handle, field.fault);
-    if (field.fault.empty()) {
-      field.grid = reduced ? reduced_grid_of(handle, std::move(latitudes), field.fault)
-                           : grid_of(handle, std::move(latitudes));
-    }
-  }
-  return field;
 }
 
 void GribFile::add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps) {
@@ -302,8 +224,13 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
       const auto at = std::lower_bound(axis.values.begin(), axis.values.end(), axis.of(plane));
       place = place * axis.values.size() + static_cast<std::size_t>(at - axis.values.begin());
     }
-    if (array.planes[place].bytes > 0)
-      return variable.refuse(concat("it has two messages of ", where(plane), "; take one of them out"));
+    if (const Plane& other = array.planes[place]; other.bytes > 0) {
+      const std::string key = difference(other, plane);
+      return variable.refuse(concat("it has two messages of ", where(plane), ", at bytes ", other.offset,
+                                    " and ", plane.offset, " of the file",
+                                    key.empty() ? "" : concat(", which differ in ", key),
+                                    "; take one of them out with: grib_copy -w KEY=VALUE IN OUT"));
+    }
     array.planes[place] = plane;
   }
   for (const Axis& axis : axes) {

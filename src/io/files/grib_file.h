@@ -12,7 +12,9 @@ namespace jigsaw::inline files {
 
 /// What ecCodes says of messages that differ in reference time and values alone.
 struct GribField {
-  std::string name;  ///< its shortName, "2t"; of a parameter that ecCodes does not know its numbers
+  /// Its shortName, "2t"; of a parameter that ecCodes does not know its numbers. Of what is no analysis or
+  /// forecast of the parameter, but made of several or said of them, with what it is: "2t_spread".
+  std::string name;
   std::string units, long_name, standard_name;
   std::string level_type, step_type;  ///< "isobaricInhPa", "instant"
   double level = 0, number = -1;      ///< number of an ensemble's member, -1: the message names none
@@ -36,6 +38,8 @@ struct GribField {
 ///   the level is one of pressure, of the model or of potential temperature, or there are several.
 /// - Several variables of one shortName get the kind of level, and if need be of step, before it:
 ///   "surface/t".
+/// - What is derived from forecasts, as the mean or spread of an ensemble, probabilities, percentiles and
+///   other products are variables of names of their own: "2t_spread".
 /// - What the bitmap leaves out is _FillValue.
 ///
 /// Of a reduced Gaussian grid that goes round the globe, whose rows are of several lengths, all points are
@@ -48,6 +52,8 @@ struct GribField {
 class GribFile : public VariableFile {
  public:
   static constexpr const char* kFormat = "GRIB";
+  /// A message that ecCodes has taken apart (files/grib_handle.h).
+  class Handle;
 
   /// @param external  not asked: such a file has no links. @throws DataError
   explicit GribFile(const std::string& path, External external = External::kRefused);
@@ -83,10 +89,12 @@ class GribFile : public VariableFile {
     /// have one value for each row.
     std::vector<std::int64_t> in_row = {};
   };
-  class Handle;
 
   void read_index();
   GribField describe_message(const GribMessage& message, const std::string& bytes);
+  /// The first key of the headers of two messages in which these differ, with its values, "dataType an and
+  /// fc"; "" where none is known.
+  std::string difference(const Plane& one, const Plane& other) const;
   /// Empty, and why in `fault`, where it has not the rows that the message names.
   std::vector<double> gaussian_latitudes(const Handle& handle, std::string& fault) const;
   /// @param latitudes  of its rows; empty: in equal steps.

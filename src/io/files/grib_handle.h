@@ -42,7 +42,7 @@ class GribFile::Handle {
                            printable(codes_get_error_message(status))));
   }
   std::string text(const char* key) const {
-    std::string value(1024, '\0');
+    std::string value(kLongestText, '\0');
     std::size_t length = value.size();
     check(codes_get_string(handle_, key, value.data(), &length), key);
     return printable(value.c_str());
@@ -71,8 +71,17 @@ class GribFile::Handle {
     if (codes_get_long(handle_, key, &value) != CODES_SUCCESS) return std::nullopt;
     return value;
   }
+  /// "" where the message has no such key.
+  std::string find_text(const char* key) const {
+    std::string value(kLongestText, '\0');
+    std::size_t length = value.size();
+    if (codes_get_string(handle_, key, value.data(), &length) != CODES_SUCCESS) return "";
+    return printable(value.c_str());
+  }
 
  private:
+  static constexpr std::size_t kLongestText = 1024;
+
   std::string what_;
   codes_handle* handle_;
 };
