@@ -448,6 +448,8 @@ class FileSet {
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
+  std::string method_of(const Part& part) const;
+  void check_methods(const Field& field, const std::vector<Part>& parts) const;
 
   template <typename T>
   void note_seen(const Field& field, const Series& source, Time time, std::span<const T> values);

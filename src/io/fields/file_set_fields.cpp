@@ -11,6 +11,7 @@
 #include "fields/sort_unique.h"
 #include "fields/units.h"
 #include "files/coordinate_units.h"
+#include "files/time_methods.h"
 
 namespace jigsaw::inline fields {
 
@@ -307,6 +308,44 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
                            "\" in ", path(part), "; it must have one unit"));
   }
   return units;
+}
+
+/// How the values of a part were made in time, as its file says by cell_methods; "" where it does not.
+std::string FileSet::method_of(const Part& part) const {
+  const std::string said = part.variable->text("cell_methods");
+  std::string method = method_along(said, "time");
+  if (!method.empty() || said.empty()) return method;
+  const auto times = files_[static_cast<std::size_t>(part.file)]->times_of(*part.variable, part.axes);
+  return times ? method_along(said, without_groups(*times)) : "";
+}
+
+/// States, means and sums over some time are no series together, nor are sums over hours and days.
+void FileSet::check_methods(const Field& field, const std::vector<Part>& parts) const {
+  const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
+  const auto refuse = [&](const Part& one, const Part& other, const std::string& here,
+                          const std::string& there) {
+    throw DataError(concat(field.name(), " in ", path(one), " is ", here, ", and in ", path(other), " ",
+                           there,
+                           "; leave one of the files out, or make of them two variables in data.variables, "
+                           "each with `files` of its own"));
+  };
+  const Part *said = nullptr, *ranged = nullptr;
+  for (const Part& part : parts) {
+    const std::string method = method_of(part);
+    if (!method.empty()) {
+      if (said == nullptr) said = &part;
+      const std::string known = method_of(*said);
+      if (method != known)
+        refuse(*said, part, concat("of the method \"", known, "\" in time (cell_methods)"),
+               concat("of \"", method, "\""));
+    }
+    const double hours = time_range(*part.variable);
+    if (hours <= 0) continue;
+    if (ranged == nullptr) ranged = &part;
+    const double known = time_range(*ranged->variable);
+    if (!same_time_range(hours, known))
+      refuse(*ranged, part, concat("over ", known, " hours each"), concat("over ", hours));
+  }
 }
 
 std::optional<std::string> FileSet::file_without_time(const Field& field) {

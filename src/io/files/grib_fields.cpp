@@ -32,6 +32,54 @@ std::int64_t seconds_of(std::int64_t date, std::int64_t time) {
   return std::chrono::sys_days(day).time_since_epoch().count() * kDay + (time / 100) * 3600 + time % 100 * 60;
 }
 
+/// Hours of a unit of steps (code table 4.4, and ecCodes' own for edition 1); 0 of months and longer ones,
+/// which are of other lengths from time to time, and of what is unknown.
+double hours_of_unit(std::int64_t unit) {
+  switch (unit) {
+    case 0:
+      return 1. / 60;
+    case 1:
+      return 1;
+    case 2:
+      return 24;
+    case 10:
+      return 3;
+    case 11:
+      return 6;
+    case 12:
+      return 12;
+    case 13:
+      return 1. / 3600;
+    case 14:
+      return 0.25;
+    case 15:
+      return 0.5;
+    default:
+      return 0;
+  }
+}
+
+/// How values were made in time (CF, appendix E); "" where CF has no word for it. Edition 1 does not tell
+/// minima from maxima.
+std::string cell_methods_of(const GribFile::Handle& handle, const std::string& step_type) {
+  if (step_type == "instant") return "time: point";
+  if (step_type == "accum") return "time: sum";
+  if (step_type == "rms") return "time: root_mean_square";
+  if (step_type == "sd") return "time: standard_deviation";
+  if (step_type.starts_with("avg")) return "time: mean";
+  if (handle.integer("edition") == 1) return "";
+  if (step_type == "max") return "time: maximum";
+  return step_type == "min" ? "time: minimum" : "";
+}
+
+/// Hours over which the values of a message are summed, averaged or compared.
+double time_range_of(const GribFile::Handle& handle, const std::string& step_type) {
+  if (step_type == "instant") return 0;
+  const auto begin = handle.find("startStep"), end = handle.find("endStep");
+  if (!begin || !end) return 0;
+  return static_cast<double>(*end - *begin) * hours_of_unit(handle.find("stepUnits").value_or(1));
+}
+
 /// Whether a template of edition 2 (code table 4.0) is one of analyses and forecasts, of controls and
 /// members, at a time or over some of it: of the atmosphere, of its constituents and aerosols, of
 /// reforecasts, of what was processed afterwards, of waves.
@@ -176,6 +224,8 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   name_field(handle, field);
   field.level_type = handle.text("typeOfLevel");
   field.step_type = handle.text("stepType");
+  field.cell_methods = cell_methods_of(handle, field.step_type);
+  field.range = time_range_of(handle, field.step_type);
   field.level = handle.real("level");
   field.number = static_cast<double>(handle.find("number").value_or(-1));
   field.lead = seconds_of(handle.integer("validityDate"), handle.integer("validityTime")) -

@@ -17,6 +17,7 @@
 #include "files/grib.h"
 #include "files/grib_handle.h"
 #include "files/io_lock.h"
+#include "files/time_methods.h"
 
 namespace jigsaw::inline files {
 
@@ -133,18 +134,35 @@ void GribFile::add_variable(const std::vector<Plane>& planes, bool several_level
   variable.name = first.name;
   if (several_levels || several_steps)
     variable.name = concat(first.level_type, several_steps ? "_" + first.step_type : "", "/", first.name);
-  for (const auto& [key, text] : {std::pair{"units", first.units}, std::pair{"long_name", first.long_name},
-                                  std::pair{"standard_name", first.standard_name}})
+  for (const auto& [key, text] :
+       {std::pair{"units", first.units}, std::pair{"long_name", first.long_name},
+        std::pair{"standard_name", first.standard_name}, std::pair{"cell_methods", first.cell_methods}})
     if (!text.empty()) variable.texts[key] = text;
-  for (const Plane& plane : planes) {
-    if (!field(plane).fault.empty()) variable.refuse(field(plane).fault);
-    if (field(plane).grid != first.grid) variable.refuse("its messages are on several grids");
-  }
+  if (first.range > 0) variable.numbers[kTimeRange] = {first.range};
+  check_alike(variable, planes);
   if (variable.fault.empty()) fill(variable, planes);
   if (variable.fault.empty()) return;
   variable.id = static_cast<int>(arrays_.size());
   variables_.push_back(std::move(variable));
   arrays_.emplace_back();
+}
+
+/// Refuses a variable whose messages cannot be read, or are of several grids or lengths of time.
+void GribFile::check_alike(FileVariable& variable, const std::vector<Plane>& planes) const {
+  const GribField& first = field(planes.front());
+  const auto ranges = distinct<double>([&](std::size_t i) { return field(planes[i]).range; }, planes.size());
+  for (const Plane& plane : planes) {
+    if (!field(plane).fault.empty()) variable.refuse(field(plane).fault);
+    if (field(plane).grid != first.grid) variable.refuse("its messages are on several grids");
+  }
+  if (same_time_range(ranges.front(), ranges.back())) return;
+  constexpr std::size_t kMostTold = 8;
+  const std::size_t told = std::min(ranges.size(), kMostTold);
+  variable.refuse(
+      concat("its messages (", first.step_type, ") are over times of several lengths, of ",
+             join(std::vector(ranges.begin(), ranges.begin() + static_cast<std::ptrdiff_t>(told)), ", "),
+             told < ranges.size() ? ", …" : "", " hours; choose those of one with: grib_copy -w stepRange=",
+             "BEGIN-END/… IN OUT, or make them alike (docs/data.md, GRIB)"));
 }
 
 /// Gives a variable its dimensions and each message its place in them.

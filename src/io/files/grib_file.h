@@ -17,8 +17,10 @@ struct GribField {
   std::string name;
   std::string units, long_name, standard_name;
   std::string level_type, step_type;  ///< "isobaricInhPa", "instant"
+  std::string cell_methods;           ///< as CF has it, "time: mean"; "" where it has no word
   double level = 0, number = -1;      ///< number of an ensemble's member, -1: the message names none
   std::int64_t lead = 0;              ///< seconds from the reference time to the valid time
+  double range = 0;                   ///< hours over which values are summed, averaged or compared
   int grid = -1;                      ///< number of its grid
   std::string fault;                  ///< why its values cannot be read; then it has no grid
 
@@ -40,15 +42,15 @@ struct GribField {
 ///   "surface/t".
 /// - What is derived from forecasts, as the mean or spread of an ensemble, probabilities, percentiles and
 ///   other products are variables of names of their own: "2t_spread".
-/// - What the bitmap leaves out is _FillValue.
+/// - What the bitmap leaves out is _FillValue. cell_methods says how values were made in time.
 ///
 /// Of a reduced Gaussian grid that goes round the globe, whose rows are of several lengths, all points are
 /// one dimension, `values`, along which there are latitude and longitude.
 ///
 /// A variable is refused on its own where it is on no grid of latitudes and longitudes, regular or
-/// Gaussian, or where its messages do not fill its dimensions once each. Where
-/// messages stand is found once; each plane is decoded when it is asked for, whole, and kept as chunks are
-/// (files/chunk_cache.h).
+/// Gaussian, where its sums, means or extremes are over times of several lengths, or where its messages do
+/// not fill its dimensions once each. Where messages stand is found once; each plane is decoded when it is
+/// asked for, whole, and kept as chunks are (files/chunk_cache.h).
 class GribFile : public VariableFile {
  public:
   static constexpr const char* kFormat = "GRIB";
@@ -106,6 +108,7 @@ class GribFile : public VariableFile {
   std::vector<std::int64_t> add_plane(FileVariable& variable, const Grid& grid);
   std::int64_t add_points(FileVariable& variable, const Grid& grid);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
+  void check_alike(FileVariable& variable, const std::vector<Plane>& planes) const;
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
   /// The name of a dimension with this coordinate.
   std::string dimension(const std::string& name, const std::vector<double>& values,

@@ -2,6 +2,7 @@
 // time.
 #include "fields/file_set.h"
 #include "files/grib_file.h"
+#include "files/time_methods.h"
 #include "io/files/grib_fixture.h"
 
 namespace jigsaw {
@@ -18,6 +19,26 @@ class GribProducts : public Grib {
       result.more = {{"derivedForecast", kind}};
     }
     return result;
+  }
+  /// Over steps, "0-6".
+  Spec over(const std::string& range, const std::string& step_type) const {
+    Spec result = surface();
+    result.product = 8;
+    result.step_type = step_type;
+    result.range = range;
+    if (step_type == "accum") {
+      result.name = "tp";
+      result.level_type = "surface";
+      result.level = 0;
+    }
+    return result;
+  }
+  std::string refusal_of(const std::string& bytes, const std::string& variable) const {
+    put_text(in("refused.grib"), bytes);
+    return refusal([&] {
+      GribFile file(in("refused.grib"));
+      read(file, variable);
+    });
   }
 };
 
@@ -66,6 +87,91 @@ TEST_P(GribProducts, ThatMeetAtOneTimeAreNamedByTheKeyInWhichTheyDiffer) {
             std::string::npos)
       << said;
   EXPECT_NE(said.find("grib_copy -w KEY=VALUE IN OUT"), std::string::npos) << said;
+}
+
+TEST_P(GribProducts, SayHowTheyWereMadeInTime) {
+  for (const auto& [type, method] : {std::pair{"accum", "time: sum"},
+                                     {"avg", "time: mean"},
+                                     {"max", "time: maximum"},
+                                     {"min", "time: minimum"}}) {
+    if (GetParam() == 1 && type[0] == 'm') continue;  // which edition 1 does not tell apart
+    const Spec spec = over("6-12", type);
+    put_text(in("a.grib"), message(spec, field(spec)));
+    GribFile file(in("a.grib"));
+    const auto found = std::ranges::find_if(
+        file.variables(), [](const FileVariable& variable) { return variable.shape.rank() > 1; });
+    ASSERT_NE(found, file.variables().end()) << type;
+    EXPECT_EQ(found->text("cell_methods"), method);
+    EXPECT_EQ(time_range(*found), 6);
+  }
+  const Spec state = surface();
+  put_text(in("a.grib"), message(state, field(state)));
+  GribFile file(in("a.grib"));
+  EXPECT_EQ(file.find("2t")->text("cell_methods"), "time: point");
+  EXPECT_EQ(time_range(*file.find("2t")), 0);
+}
+
+/// Buckets of GFS, and sums from the beginning of a run.
+TEST_P(GribProducts, OverTimesOfSeveralLengthsAreRefused) {
+  for (const auto& [ranges, told] : {std::pair{std::vector<std::string>{"0-3", "0-6", "6-9"}, "3, 6"},
+                                     {{"0-6", "0-12", "0-18"}, "6, 12, 18"}}) {
+    std::string bytes;
+    for (const std::string& range : ranges) {
+      const Spec spec = over(range, "accum");
+      bytes += message(spec, field(spec));
+    }
+    EXPECT_NE(refusal_of(bytes, "tp")
+                  .find(concat("its messages (accum) are over times of several lengths, of ", told,
+                               " hours; choose those of one")),
+              std::string::npos);
+  }
+  std::string equal, months;
+  for (const char* range : {"0-6", "6-12", "12-18"}) {
+    const Spec spec = over(range, "accum");
+    equal += message(spec, field(spec));
+  }
+  Spec january = over("0-744", "avg"), february = over("0-696", "avg");
+  february.date = 20200201;
+  put_text(in("equal.grib"), equal);
+  put_text(in("months.grib"), message(january, field(january)) + message(february, field(february)));
+  EXPECT_EQ(GribFile(in("equal.grib")).find("tp")->shape, (Shape{3, kRows, kColumns}));
+  EXPECT_EQ(GribFile(in("months.grib")).variables().back().shape, (Shape{2, kRows, kColumns}));
+}
+
+TEST_P(GribProducts, AreNoSeriesWithStatesAndOtherLengthsOfOtherFiles) {
+  Spec state = surface(), mean = over("6-12", "avg"), shorter = over("0-3", "accum"),
+       longer = over("3-9", "accum");
+  state.name = mean.name = "t";  // which sums have, too
+  state.level_type = mean.level_type = "surface";
+  state.level = mean.level = 0;
+  for (const auto& [name, spec] :
+       {std::pair{"state", state}, {"mean", mean}, {"shorter", shorter}, {"longer", longer}})
+    put_text(in(concat(name, ".grib")), message(spec, field(spec)));
+  EXPECT_EQ(
+      refusal([&] {
+        FileSet files({in("state.grib"), in("mean.grib")});
+        files.select({"t", {}}, true);
+      }),
+      concat("t in ", in("state.grib"), " is of the method \"point\" in time (cell_methods), and in ",
+             in("mean.grib"),
+             " of \"mean\"; leave one of the files out, or make of them two variables in data.variables, "
+             "each with `files` of its own"));
+  EXPECT_NE(refusal([&] {
+              FileSet files({in("shorter.grib"), in("longer.grib")});
+              files.select({"tp", {}}, true);
+            }).find(concat("is over 3 hours each, and in ", in("longer.grib"), " over 6; ")),
+            std::string::npos);
+}
+
+TEST(TimeMethods, AreThoseOfOneDimension) {
+  EXPECT_EQ(method_along("area: mean time: sum", "time"), "sum");
+  EXPECT_EQ(method_along("area: time: mean (interval: 1 hour comment: time: no)", "time"), "mean");
+  EXPECT_EQ(method_along("time: maximum within days time: mean over days", "time"),
+            "maximum within days, mean over days");
+  EXPECT_EQ(method_along("area: mean", "time"), "");
+  EXPECT_EQ(method_along("", "time"), "");
+  EXPECT_TRUE(same_time_range(28 * 24, 31 * 24));
+  EXPECT_FALSE(same_time_range(3, 6));
 }
 
 INSTANTIATE_TEST_SUITE_P(Editions, GribProducts, ::testing::Values(1, 2));
