@@ -239,9 +239,6 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
     field.fault = concat(
         "it is on the grid ", grid_type,
         ", and grids of latitudes and longitudes are read; convert it with: ", conversion(grid_type, path()));
-  } else if (handle.integer("alternativeRowScanning") != 0) {
-    field.fault =
-        concat("every other row of it runs the other way; convert it with: ", conversion(grid_type, path()));
   } else if (unit >= kMonth && unit <= kCentury && field.lead != 0) {
     field.fault = concat("its steps are months or longer; convert it with: ", conversion(grid_type, path()));
   } else {

@@ -51,6 +51,13 @@ std::vector<T> distinct(const F& of, std::size_t count) {
   return values;
 }
 
+/// Of rows (or columns) of which every other one runs the other way (flag table 3.4), the second, fourth, …
+/// are turned.
+void turn_every_other(std::span<double> values, std::size_t row) {
+  for (std::size_t begin = row; begin + row <= values.size(); begin += 2 * row)
+    std::ranges::reverse(values.subspan(begin, row));
+}
+
 }  // namespace
 
 GribFile::GribFile(const std::string& path, External /*external*/) : VariableFile(path), key_(chunk_key()) {
@@ -277,18 +284,19 @@ void GribFile::decode(const FileVariable& variable, const Plane& plane, std::spa
     throw DataError(error.what());
   }
   fetched += plane.bytes;
-  const std::size_t wanted = out.size() / sizeof(double);
+  // The buffer is aligned as new aligns bytes, for any number.
+  const std::span values(reinterpret_cast<double*>(out.data()), out.size() / sizeof(double));
+  const std::size_t wanted = values.size();
   std::size_t count = 0;
   {
     const auto lock = lock_io();
     const Handle handle(bytes, concat(variable.name, " of ", path()));
     handle.check(codes_set_double(handle.get(), "missingValue", kMissing), "missingValue");
     handle.check(codes_get_size(handle.get(), "values", &count), "values");
-    // The buffer is aligned as new aligns bytes, for any number.
     if (count == wanted) {
-      handle.check(
-          codes_get_double_array(handle.get(), "values", reinterpret_cast<double*>(out.data()), &count),
-          "values");
+      handle.check(codes_get_double_array(handle.get(), "values", values.data(), &count), "values");
+      if (handle.integer("alternativeRowScanning") != 0)
+        turn_every_other(values, static_cast<std::size_t>(variable.chunks[variable.chunks.rank() - 1]));
     }
   }
   if (count != wanted) {

@@ -113,7 +113,8 @@ int GribFile::reduced_grid_of(const Handle& handle, std::vector<double> latitude
   const bool whole = std::abs(west) < kRounded && std::abs(east - (kCircle - step)) < kRounded + 0.1 * step;
   const bool filled = std::ranges::all_of(in_row, [](std::int64_t count) { return count > 0; });
   if (sum != points || !filled || in_row.size() != latitudes.size() || !whole ||
-      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0) {
+      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0 ||
+      handle.integer("alternativeRowScanning") != 0) {
     fault = concat("it is on a part of a reduced Gaussian grid, from ", west, " to ", east,
                    " degrees east, and those round the globe are read; convert it with: ",
                    conversion("reduced_gg", path()));

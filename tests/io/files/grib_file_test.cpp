@@ -152,6 +152,23 @@ TEST_P(Grib, RunsAsItSays) {
   expect_near(read(by_columns, "t"), field(columns));
 }
 
+/// As the National Digital Forecast Database has them.
+TEST_P(Grib, WhoseRowsRunToAndFroIsTurned) {
+  if (GetParam() == 1) GTEST_SKIP() << "edition 1 has no such rows";
+  for (const bool columns : {false, true}) {
+    Spec each = spec();
+    each.more = {{"jPointsAreConsecutive", columns ? 1 : 0}, {"alternativeRowScanning", 1}};
+    std::vector<double> stored = field(each, 8), wanted = stored;
+    const int run = columns ? kRows : kColumns;
+    for (int begin = run; begin < kRows * kColumns; begin += 2 * run)
+      std::reverse(wanted.begin() + begin, wanted.begin() + begin + run);
+    put_text(in("a.grib"), message(each, stored));
+    const auto file = open_variables(in("a.grib"), Dimensions::kByName);
+    expect_near(read(*file, "t"), wanted);
+    expect_near(read(*open_described(file->describe(), External::kRefused), "t"), wanted);
+  }
+}
+
 TEST_P(Grib, OfOneNameOnSeveralKindsOfLevelIsSeveralVariables) {
   Spec ground = spec();
   ground.level_type = "surface";
