@@ -386,6 +386,7 @@ class FileSet {
   };
   std::optional<FieldPlace> find_in(int file, const Field& field);
   bool find_level(const Field& field, Part& part);
+  std::optional<double> single_level(const Part& part);
   void require_one_level(const Field& field, const std::vector<Part>& parts);
   void find_members(const Field& field, std::vector<Part>& parts);
   std::vector<std::vector<double>> numbers_of_members(const std::vector<Part>& parts);

@@ -11,7 +11,7 @@
 #include "fields/sort_unique.h"
 #include "fields/units.h"
 #include "files/coordinate_units.h"
-#include "files/time_methods.h"
+#include "files/value_kinds.h"
 
 namespace jigsaw::inline fields {
 
@@ -192,14 +192,27 @@ bool FileSet::find_level(const Field& field, Part& part) {
   return found != levels.end();
 }
 
-/// Files of one level each hold several fields of one variable and time.
+/// The level of a part that has one alone, as a scalar coordinate or, of GRIB, along a dimension.
+std::optional<double> FileSet::single_level(const Part& part) {
+  DataFile& file = use(part.file);
+  const bool along = part.axes.level >= 0 && !part.variable->text(kTypeOfLevel).empty();
+  if (!along) return file.level_of(*part.variable);
+  return file.coordinates(dimension(*part.variable, part.axes.level)).front();
+}
+
+/// Files of one level each hold several fields of one variable and time; of GRIB those on levels and at the
+/// surface have one name.
 void FileSet::require_one_level(const Field& field, const std::vector<Part>& parts) {
   if (field.level) return;
   std::optional<double> known;
+  std::optional<bool> of_levels;
   for (const Part& part : parts) {
-    const std::optional<double> level = use(part.file).level_of(*part.variable);
+    const std::optional<double> level = single_level(part);
     if (level && known && !same_level(*level, *known)) refuse_level(field);
     if (level) known = level;
+    if (part.variable->text(kTypeOfLevel).empty()) continue;
+    if (of_levels && *of_levels != level.has_value()) refuse_level(field);
+    of_levels = level.has_value();
   }
 }
 

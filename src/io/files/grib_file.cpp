@@ -17,7 +17,7 @@
 #include "files/grib.h"
 #include "files/grib_handle.h"
 #include "files/io_lock.h"
-#include "files/time_methods.h"
+#include "files/value_kinds.h"
 
 namespace jigsaw::inline files {
 
@@ -143,7 +143,8 @@ void GribFile::add_variable(const std::vector<Plane>& planes, bool several_level
     variable.name = concat(first.level_type, several_steps ? "_" + first.step_type : "", "/", first.name);
   for (const auto& [key, text] :
        {std::pair{"units", first.units}, std::pair{"long_name", first.long_name},
-        std::pair{"standard_name", first.standard_name}, std::pair{"cell_methods", first.cell_methods}})
+        std::pair{"standard_name", first.standard_name}, std::pair{"cell_methods", first.cell_methods},
+        std::pair{kTypeOfLevel, first.level_type}, std::pair{kStepType, first.step_type}})
     if (!text.empty()) variable.texts[key] = text;
   if (first.range > 0) variable.numbers[kTimeRange] = {first.range};
   check_alike(variable, planes);

@@ -180,6 +180,42 @@ TEST_P(Grib, OfOneNameOnSeveralKindsOfLevelIsSeveralVariables) {
   expect_near(read(file, "isobaricInhPa/t"), field(above));
 }
 
+/// What else is in a file decides of its name, not of whether it is found.
+TEST_P(Grib, OfSeveralKindsOfLevelIsFoundByTheLevelThatIsAskedFor) {
+  Spec ground = spec(), above = spec(), later = spec();
+  ground.level_type = "surface";
+  ground.level = 0;
+  later.time = 600;
+  put_text(in("a.grib"), message(above, field(above)) + message(ground, field(ground)));
+  put_text(in("b.grib"), message(later, field(later)));
+  FileSet files({in("a.grib"), in("b.grib")});
+  for (const char* name : {"t", "isobaricInhPa/t", "isobaricInhPa_instant/t", "temperature"}) {
+    SCOPED_TRACE(name);
+    const Field found{name, 850.0};
+    files.select(found, true);
+    EXPECT_EQ(files.times(found), (std::vector<Time>{at("2020-01-01"), at("2020-01-01T06:00")}));
+    std::vector<double> values(kRows * kColumns);
+    files.read(found, at("2020-01-01"), {{0, 0}, {kRows, kColumns}}, values);
+    expect_near(values, field(above));
+  }
+  const Field surface{"surface/t", {}};
+  files.select(surface, true);
+  EXPECT_EQ(files.times(surface), std::vector<Time>{at("2020-01-01")});
+  FileSet first({in("a.grib")});
+  first.select({"t", {}}, true);
+  std::vector<double> values(kRows * kColumns);
+  first.read({"t", {}}, at("2020-01-01"), {{0, 0}, {kRows, kColumns}}, values);
+  expect_near(values, field(ground));
+  EXPECT_NE(refusal([&] {
+              files.select({"t", {}}, true);
+            }).find("has levels; name those that you want"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              files.select({"t", 500.0}, true);
+            }).find("has no level 500; levels there: 850"),
+            std::string::npos);
+}
+
 /// Its rows are where Legendre's polynomial is 0; parts of it and those from south to north, too.
 TEST_P(Grib, OnARegularGaussianGridIsRead) {
   constexpr int kCircles = 64;

@@ -2,7 +2,7 @@
 // time.
 #include "fields/file_set.h"
 #include "files/grib_file.h"
-#include "files/time_methods.h"
+#include "files/value_kinds.h"
 #include "io/files/grib_fixture.h"
 
 namespace jigsaw {

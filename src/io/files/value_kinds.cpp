@@ -1,4 +1,4 @@
-#include "files/time_methods.h"
+#include "files/value_kinds.h"
 
 #include <algorithm>
 #include <cmath>
