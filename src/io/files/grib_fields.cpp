@@ -80,6 +80,17 @@ double time_range_of(const GribFile::Handle& handle, const std::string& step_typ
   return static_cast<double>(*end - *begin) * hours_of_unit(handle.find("stepUnits").value_or(1));
 }
 
+/// The number of a message's member of an ensemble, of a control run 0; -1 where it is of none. Headers of
+/// edition 1 have the number 0 where there is no ensemble, too.
+double member_of(const GribFile::Handle& handle) {
+  const std::string type = handle.find_text("dataType");
+  const std::optional<std::int64_t> number = handle.find("number");
+  const bool member = number && (*number != 0 || handle.integer("edition") != 1 || type == "pf" ||
+                                 handle.find("totalNumber").value_or(0) > 1);
+  if (member) return static_cast<double>(*number);
+  return type == "cf" ? 0 : -1;
+}
+
 /// Whether a template of edition 2 (code table 4.0) is one of analyses and forecasts, of controls and
 /// members, at a time or over some of it: of the atmosphere, of its constituents and aerosols, of
 /// reforecasts, of what was processed afterwards, of waves.
@@ -227,7 +238,7 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   field.cell_methods = cell_methods_of(handle, field.step_type);
   field.range = time_range_of(handle, field.step_type);
   field.level = handle.real("level");
-  field.number = static_cast<double>(handle.find("number").value_or(-1));
+  field.number = member_of(handle);
   field.lead = seconds_of(handle.integer("validityDate"), handle.integer("validityTime")) -
                seconds_of(handle.integer("dataDate"), handle.integer("dataTime"));
   const std::string grid_type = message.grid.empty() ? "unknown" : handle.text("gridType");

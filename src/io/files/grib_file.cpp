@@ -26,6 +26,8 @@ namespace {
 /// What stands for a value that the bitmap leaves out: no number that any field has.
 constexpr double kMissing = -1e300;
 constexpr double kSecondsPerHour = 3600;
+/// Of the coordinate of members.
+const std::map<std::string, std::string> kMemberTexts = {{"standard_name", "realization"}, {"units", "1"}};
 
 std::string time_text(std::int64_t seconds) {
   constexpr std::int64_t kDay = 86400;
@@ -188,6 +190,13 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
   const bool by_step = valid_times.size() != pairs.size();
   const auto time_of = [&](const Plane& plane) { return by_step ? plane.reference : valid(plane); };
 
+  // Beside members a run of none is their control run.
+  const bool of_members =
+      std::ranges::any_of(planes, [&](const Plane& plane) { return field(plane).number >= 0; });
+  const auto member_of = [&](const Plane& plane) {
+    return of_members ? std::max(field(plane).number, 0.0) : -1.0;
+  };
+
   // Along each dimension its coordinates, and that of a message.
   struct Axis {
     std::string name;
@@ -210,9 +219,7 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
       {"step",
        {{"units", "hours"}, {"standard_name", "forecast_period"}},
        [&](const Plane& plane) { return static_cast<double>(field(plane).lead) / kSecondsPerHour; }},
-      {"number",
-       {{"standard_name", "realization"}, {"units", "1"}},
-       [&](const Plane& plane) { return field(plane).number; }},
+      {"number", kMemberTexts, member_of},
       {"level", level_texts, [&](const Plane& plane) { return field(plane).level; }}};
   for (Axis& axis : axes)
     axis.values = distinct<double>([&](std::size_t i) { return axis.of(planes[i]); }, count);
@@ -267,6 +274,8 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
     extents.push_back(static_cast<std::uint64_t>(extent));
   variable.set_extents(extents);
   if (!variable.fault.empty()) return;
+  if (std::ranges::all_of(planes, [&](const Plane& plane) { return member_of(plane) == 0; }))
+    add_scalar("number", 0, kMemberTexts);
   variable.id = static_cast<int>(arrays_.size());
   const std::int64_t points = variable.chunks.count();
   variable.bytes = std::clamp<std::int64_t>(planes.front().bytes / points, 1, size_of(variable.type));

@@ -18,7 +18,7 @@ struct GribField {
   std::string units, long_name, standard_name;
   std::string level_type, step_type;  ///< "isobaricInhPa", "instant"
   std::string cell_methods;           ///< as CF has it, "time: mean"; "" where it has no word
-  double level = 0, number = -1;      ///< number of an ensemble's member, -1: the message names none
+  double level = 0, number = -1;      ///< number of an ensemble's member, 0 of its control run, -1: of none
   std::int64_t lead = 0;              ///< seconds from the reference time to the valid time
   double range = 0;                   ///< hours over which values are summed, averaged or compared
   int grid = -1;                      ///< number of its grid
@@ -36,8 +36,10 @@ struct GribField {
 ///
 /// - time is the valid time; where two messages of a variable have the same one (forecasts from several
 ///   times), it is the reference time, and there is a dimension step, in hours.
-/// - number is there where messages name a member other than 0, which single analyses do, too; level where
-///   the level is one of pressure, of the model or of potential temperature, or there are several.
+/// - number is there where messages name a member other than 0, beside which those that name none are the
+///   control run, 0; where all are of an ensemble's control run it is a scalar.
+/// - level is there where the level is one of pressure, of the model or of potential temperature, or where
+///   there are several.
 /// - Several variables of one shortName get the kind of level, and if need be of step, before it:
 ///   "surface/t".
 /// - What is derived from forecasts, as the mean or spread of an ensemble, probabilities, percentiles and
@@ -113,6 +115,10 @@ class GribFile : public VariableFile {
   /// The name of a dimension with this coordinate.
   std::string dimension(const std::string& name, const std::vector<double>& values,
                         const std::map<std::string, std::string>& texts);
+  /// A scalar coordinate; one that is there already does.
+  void add_scalar(const std::string& name, double value, const std::map<std::string, std::string>& texts);
+  std::string add_coordinate(const std::string& name, const std::vector<double>& values,
+                             const std::map<std::string, std::string>& texts, bool scalar);
   /// One value of the latitudes or longitudes of a reduced grid after the other.
   static void fill_degrees(const Array& array, std::int64_t begin, std::span<double> out);
   std::string read_message(const File& file, std::int64_t offset, std::int64_t bytes) const;

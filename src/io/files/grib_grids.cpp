@@ -183,20 +183,32 @@ void GribFile::fill_degrees(const Array& array, std::int64_t begin, std::span<do
 
 std::string GribFile::dimension(const std::string& name, const std::vector<double>& values,
                                 const std::map<std::string, std::string>& texts) {
+  return add_coordinate(name, values, texts, false);
+}
+
+void GribFile::add_scalar(const std::string& name, double value,
+                          const std::map<std::string, std::string>& texts) {
+  add_coordinate(name, {value}, texts, true);
+}
+
+std::string GribFile::add_coordinate(const std::string& name, const std::vector<double>& values,
+                                     const std::map<std::string, std::string>& texts, bool scalar) {
+  const int rank = scalar ? 0 : 1;
   std::string unique = name;
   for (int number = 2;; ++number) {
     const FileVariable* known = find(unique);
     if (known == nullptr) break;
     const Array& array = arrays_[static_cast<std::size_t>(known->id)];
-    if (array.values == values && known->texts == texts && array.in_row.empty()) return unique;
+    const bool same = array.values == values && known->texts == texts && array.in_row.empty();
+    if (same && known->shape.rank() == rank) return unique;
     unique = concat(name, "_", number);
   }
   FileVariable coordinate;
   coordinate.name = unique;
   coordinate.id = static_cast<int>(arrays_.size());
   coordinate.bytes = size_of(coordinate.type);
-  coordinate.dimensions = {unique};
-  coordinate.shape = {std::ssize(values)};
+  if (!scalar) coordinate.dimensions = {unique};
+  if (!scalar) coordinate.shape = {std::ssize(values)};
   coordinate.texts = texts;
   variables_.push_back(std::move(coordinate));
   arrays_.push_back({values, {}});

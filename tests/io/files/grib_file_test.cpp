@@ -126,6 +126,53 @@ TEST_P(Grib, HasStepsAndMembers) {
   expect_near(found, field(each));
 }
 
+/// Beside files of members its control run is member 0, in one file with them or of its own.
+TEST_P(Grib, HasAControlRun) {
+  std::string members, control, single;
+  for (const long time : {0, 600}) {
+    Spec each = surface();
+    each.time = time;
+    single += message(each, field(each));
+    each.number = 0;
+    each.type = GetParam() == 1 ? "cf" : "";
+    control += message(each, field(each));
+    for (const long number : {1, 2}) {
+      each.number = number;
+      each.type = GetParam() == 1 ? "pf" : "";
+      members += message(each, field(each));
+    }
+  }
+  put_text(in("cf.grib"), control);
+  put_text(in("pf.grib"), members);
+  put_text(in("both.grib"), single + members);
+  put_text(in("single.grib"), single);
+  FileSelection all;
+  all.member.all = true;
+  for (const std::vector<std::string>& paths :
+       {std::vector{in("pf.grib"), in("cf.grib")}, {in("both.grib")}}) {
+    FileSet files(paths, all);
+    files.select({"2t", {}}, true);
+    EXPECT_EQ(files.member_numbers(), (std::vector<double>{0, 1, 2}));
+    for (const std::int32_t number : {0, 1, 2}) {
+      std::vector<double> found(kRows * kColumns);
+      files.read({"2t", {}}, {at("2020-01-01T06:00"), number}, {{0, 0}, {kRows, kColumns}}, found);
+      Spec each = surface();
+      each.time = 600;
+      each.number = number;
+      expect_near(found, field(each));
+    }
+  }
+  FileSelection first;
+  first.member.number = 0;
+  FileSet files({in("cf.grib"), in("pf.grib")}, first);
+  files.select({"2t", {}}, true);
+  EXPECT_EQ(files.times({"2t", {}}).size(), 2U);
+  ASSERT_TRUE(files.member().has_value());
+  EXPECT_EQ(files.member()->values, std::vector<double>{0});
+  EXPECT_EQ(GribFile(in("cf.grib")).find("number")->shape, Shape{});
+  EXPECT_EQ(GribFile(in("single.grib")).find("number"), nullptr);
+}
+
 TEST_P(Grib, RunsAsItSays) {
   Spec south = spec();
   std::swap(south.north, south.south);
