@@ -32,6 +32,34 @@ std::vector<double> spread(double first, double last, std::int64_t count) {
   return values;
 }
 
+/// The ends of an axis, which messages round, as they were before where equal parts of a circle fit to them:
+/// of steps of a third of a degree edition 1 says 11.667, and edition 2 11.666667. Of several numbers of
+/// parts that with the most small factors is taken, for of a short axis the step is known to a few
+/// thousandths of itself.
+/// @param rounding  by so much they may be off.
+std::pair<double, double> unrounded(double first, double last, std::int64_t count, double rounding) {
+  constexpr double kCircle = 360, kLeastSteps = 20;
+  constexpr std::int64_t kSmallFactors = 432000;  // 2^7 3^3 5^3
+  const auto steps = static_cast<double>(count - 1);
+  const double step = count > 1 ? (last - first) / steps : 0, off = 2 * rounding / std::max(steps, 1.0);
+  std::pair<double, double> best = {first, last};
+  if (!(std::abs(step) > kLeastSteps * rounding)) return best;
+  std::pair<bool, std::int64_t> score = {false, 0};
+  const auto most = static_cast<std::int64_t>(kCircle / (std::abs(step) - off));
+  for (auto parts = static_cast<std::int64_t>(std::ceil(kCircle / (std::abs(step) + off))); parts <= most;
+       ++parts) {
+    const double exact = std::copysign(kCircle / static_cast<double>(parts), step);
+    const double nearest = exact / 2 * std::round(first / (exact / 2));
+    const bool begins = std::abs(nearest - first) <= rounding;
+    const double begin = begins ? nearest : first, end = begin + exact * steps;
+    const std::pair found{begins, std::gcd(parts, kSmallFactors)};
+    if (std::abs(end - last) > (begins ? 1 : 2) * rounding || found <= score) continue;
+    score = found;
+    best = {begin, end};
+  }
+  return best;
+}
+
 /// The `rows` circles of latitude from that nearest to `first` on of `all` of a Gaussian grid, in degrees
 /// from north to south; messages name the first and the last one in thousandths of a degree. Empty where it
 /// has not those.
@@ -84,8 +112,15 @@ int GribFile::grid_of(const Handle& handle, std::vector<double> latitudes) {
   constexpr double kCircle = 360;
   while (!to_west && last < west_or_east) last += kCircle;
   while (to_west && last > west_or_east) last -= kCircle;
-  if (latitudes.empty()) latitudes = spread(south_or_north, other, rows);
-  Grid grid{std::move(latitudes), spread(west_or_east, last, columns),
+  // Half of the last digit, and what the number itself is rounded by.
+  constexpr double kHalf = 0.51, kEdition1 = 1e-3, kEdition2 = 1e-6;
+  const double rounding = kHalf * (handle.integer("edition") == 1 ? kEdition1 : kEdition2);
+  const auto in_steps = [&](double from, double to, std::int64_t count) {
+    const auto [begin, end] = unrounded(from, to, count, rounding);
+    return spread(begin, end, count);
+  };
+  if (latitudes.empty()) latitudes = in_steps(south_or_north, other, rows);
+  Grid grid{std::move(latitudes), in_steps(west_or_east, last, columns),
             handle.integer("jPointsAreConsecutive") != 0};
   return number_of(std::move(grid));
 }

@@ -448,6 +448,37 @@ TEST_P(Grib, ChangedAtRandomEndsWithValuesOrWithADataError) {
   EXPECT_GT(refused, 0);
 }
 
+/// Edition 1 rounds the ends of grids to thousandths of a degree, edition 2 to millionths.
+TEST(GribGrids, OfBothEditionsAreOneWhereRoundingAloneDiffers) {
+  const TemporaryFolder folder;
+  for (const auto& [north, west] : {std::pair{61.0, 10 + 1. / 3}, {60.0625, 350.0625}}) {
+    const double step = north == 61 ? 1. / 3 : 0.0625;
+    std::vector<std::string> paths;
+    for (const int edition : {1, 2}) {
+      Spec each;
+      each.edition = edition;
+      each.time = 600 * (edition - 1);
+      each.north = north;
+      each.south = north - 3 * step;
+      each.west = west;
+      each.east = west + 5 * step;
+      paths.push_back(folder.path() + concat("/", north, "_", edition, ".grib"));
+      put_text(paths.back(), message(each, field(each)));
+    }
+    GribFile first(paths[0]), second(paths[1]);
+    const std::vector<double> rows = read(first, "latitude"), columns = read(first, "longitude");
+    EXPECT_EQ(rows, read(second, "latitude"));
+    EXPECT_EQ(columns, read(second, "longitude"));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_NEAR(rows[i], north - static_cast<double>(i) * step, 1e-9);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      EXPECT_NEAR(columns[i], west + static_cast<double>(i) * step, 1e-9);
+    FileSet files(paths);
+    files.select({"t", 850.0}, true);
+    EXPECT_EQ(files.times({"t", 850.0}).size(), 2U);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Editions, Grib, ::testing::Values(1, 2));
 
 }  // namespace grib_file_test
