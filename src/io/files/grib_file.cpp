@@ -175,11 +175,10 @@ void GribFile::check_alike(FileVariable& variable, const std::vector<Plane>& pla
              "BEGIN-END/… IN OUT, or make them alike (docs/data.md, GRIB)"));
 }
 
-/// Gives a variable its dimensions and each message its place in them.
-void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
+/// The dimensions of a variable before those of its grid.
+std::vector<GribFile::Axis> GribFile::axes_of(const std::vector<Plane>& planes) const {
   const GribField& first = field(planes.front());
   const std::size_t count = planes.size();
-  const auto leads = distinct<std::int64_t>([&](std::size_t i) { return field(planes[i]).lead; }, count);
   const auto valid = [&](const Plane& plane) { return plane.reference + field(plane).lead; };
   const auto pairs = distinct<std::pair<std::int64_t, std::int64_t>>(
       [&](std::size_t i) {
@@ -188,22 +187,10 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
       count);
   const auto valid_times = distinct<std::int64_t>([&](std::size_t i) { return valid(planes[i]); }, count);
   const bool by_step = valid_times.size() != pairs.size();
-  const auto time_of = [&](const Plane& plane) { return by_step ? plane.reference : valid(plane); };
-
   // Beside members a run of none is their control run.
   const bool of_members =
       std::ranges::any_of(planes, [&](const Plane& plane) { return field(plane).number >= 0; });
-  const auto member_of = [&](const Plane& plane) {
-    return of_members ? std::max(field(plane).number, 0.0) : -1.0;
-  };
 
-  // Along each dimension its coordinates, and that of a message.
-  struct Axis {
-    std::string name;
-    std::map<std::string, std::string> texts;
-    std::function<double(const Plane&)> of;
-    std::vector<double> values = {};
-  };
   const bool pressure = first.level_type == "isobaricInhPa" || first.level_type == "isobaricInPa";
   std::map<std::string, std::string> level_texts = {{"axis", "Z"}, {"long_name", first.level_type}};
   if (pressure) {
@@ -215,12 +202,13 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
        {{"units", "seconds since 1970-01-01"},
         {"calendar", "proleptic_gregorian"},
         {"standard_name", "time"}},
-       [&](const Plane& plane) { return static_cast<double>(time_of(plane)); }},
+       [=](const Plane& plane) { return static_cast<double>(by_step ? plane.reference : valid(plane)); }},
       {"step",
        {{"units", "hours"}, {"standard_name", "forecast_period"}},
-       [&](const Plane& plane) { return static_cast<double>(field(plane).lead) / kSecondsPerHour; }},
-      {"number", kMemberTexts, member_of},
-      {"level", level_texts, [&](const Plane& plane) { return field(plane).level; }}};
+       [this](const Plane& plane) { return static_cast<double>(field(plane).lead) / kSecondsPerHour; }},
+      {"number", kMemberTexts,
+       [=, this](const Plane& plane) { return of_members ? std::max(field(plane).number, 0.0) : -1.0; }},
+      {"level", level_texts, [this](const Plane& plane) { return field(plane).level; }}};
   for (Axis& axis : axes)
     axis.values = distinct<double>([&](std::size_t i) { return axis.of(planes[i]); }, count);
   std::erase_if(axes, [&](const Axis& axis) {
@@ -228,54 +216,89 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
            (axis.name == "number" && axis.values.size() == 1 && axis.values[0] <= 0) ||
            (axis.name == "level" && axis.values.size() == 1 && !always_has_levels(first.level_type));
   });
+  return axes;
+}
 
-  std::size_t places = 1;
-  std::vector<std::uint64_t> extents;
-  for (const Axis& axis : axes) {
-    extents.push_back(axis.values.size());
-    places *= axis.values.size();
-    if (places > count) break;
+/// "2020-01-01T00:00, level 850". @param at  positions along the axes.
+std::string GribFile::place_text(const std::vector<Axis>& axes, const std::vector<std::size_t>& at) {
+  std::vector<std::string> texts;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const double value = axes[a].values[at[a]];
+    texts.push_back(axes[a].name == "time" ? time_text(static_cast<std::int64_t>(value))
+                                           : concat(axes[a].name, " ", value));
   }
-  const auto where = [&](const Plane& plane) {
-    std::string text = time_text(valid(plane));
-    for (const Axis& axis : axes)
-      if (axis.name != "time") text += concat(", ", axis.name, " ", axis.of(plane));
-    return text;
-  };
-  if (places > count) {
-    std::vector<std::string> wanted;
-    for (const Axis& axis : axes) wanted.push_back(concat(axis.values.size(), " of ", axis.name));
-    return variable.refuse(concat("its ", count, " messages do not fill its dimensions, ",
-                                  join(wanted, " x "),
-                                  "; choose some that do with: grib_copy -w KEY=VALUE,… IN OUT"));
+  return join(texts, ", ");
+}
+
+/// Positions of a message along the axes.
+std::vector<std::size_t> GribFile::place_of(const Plane& plane, const std::vector<Axis>& axes) {
+  std::vector<std::size_t> at;
+  for (const Axis& axis : axes)
+    at.push_back(static_cast<std::size_t>(std::ranges::lower_bound(axis.values, axis.of(plane)) -
+                                          axis.values.begin()));
+  return at;
+}
+
+/// Of a variable with fewer messages than places.
+void GribFile::refuse_holes(FileVariable& variable, const std::vector<Plane>& planes,
+                            const std::vector<Axis>& axes) {
+  std::vector<std::vector<std::size_t>> there;
+  for (const Plane& plane : planes) there.push_back(place_of(plane, axes));
+  std::ranges::sort(there);
+  there.erase(std::unique(there.begin(), there.end()), there.end());
+  // The first place that none of them has.
+  std::vector<std::size_t> at(axes.size(), 0);
+  for (std::size_t i = 0; i < there.size() && there[i] == at; ++i) {
+    for (std::size_t a = axes.size(); a-- > 0;) {
+      if (++at[a] < axes[a].values.size()) break;
+      at[a] = 0;
+    }
+  }
+  std::vector<std::string> extents;
+  for (const Axis& axis : axes) extents.push_back(concat(axis.values.size(), " of ", axis.name));
+  variable.refuse(concat("its ", planes.size(), " messages do not fill its dimensions, ",
+                         join(extents, " x "), ": there is none of ", place_text(axes, at),
+                         "; add what lacks, or choose messages that fill them with: grib_copy -w KEY=VALUE,… "
+                         "IN OUT"));
+}
+
+/// Gives a variable its dimensions and each message its place in them.
+void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
+  const std::vector<Axis> axes = axes_of(planes);
+  std::size_t places = 1;
+  for (const Axis& axis : axes) {
+    places *= axis.values.size();
+    if (places > planes.size()) return refuse_holes(variable, planes, axes);
   }
   Array array;
   array.planes.resize(places);
   for (const Plane& plane : planes) {
+    const std::vector<std::size_t> at = place_of(plane, axes);
     std::size_t place = 0;
-    for (const Axis& axis : axes) {
-      const auto at = std::lower_bound(axis.values.begin(), axis.values.end(), axis.of(plane));
-      place = place * axis.values.size() + static_cast<std::size_t>(at - axis.values.begin());
-    }
+    for (std::size_t a = 0; a < axes.size(); ++a) place = place * axes[a].values.size() + at[a];
     if (const Plane& other = array.planes[place]; other.bytes > 0) {
       const std::string key = difference(other, plane);
-      return variable.refuse(concat("it has two messages of ", where(plane), ", at bytes ", other.offset,
-                                    " and ", plane.offset, " of the file",
+      return variable.refuse(concat("it has two messages of ", place_text(axes, at), ", at bytes ",
+                                    other.offset, " and ", plane.offset, " of the file",
                                     key.empty() ? "" : concat(", which differ in ", key),
                                     "; take one of them out with: grib_copy -w KEY=VALUE IN OUT"));
     }
     array.planes[place] = plane;
   }
+  std::vector<std::uint64_t> extents;
   for (const Axis& axis : axes) {
+    extents.push_back(axis.values.size());
     variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts));
     variable.chunks.append(1);
   }
+  const GribField& first = field(planes.front());
   for (const std::int64_t extent : add_plane(variable, grids_[static_cast<std::size_t>(first.grid)]))
     extents.push_back(static_cast<std::uint64_t>(extent));
   variable.set_extents(extents);
   if (!variable.fault.empty()) return;
-  if (std::ranges::all_of(planes, [&](const Plane& plane) { return member_of(plane) == 0; }))
-    add_scalar("number", 0, kMemberTexts);
+  const auto of_control = [&](const Plane& plane) { return field(plane).number == 0; };
+  const bool along = std::ranges::any_of(axes, [](const Axis& axis) { return axis.name == "number"; });
+  if (!along && std::ranges::any_of(planes, of_control)) add_scalar("number", 0, kMemberTexts);
   variable.id = static_cast<int>(arrays_.size());
   const std::int64_t points = variable.chunks.count();
   variable.bytes = std::clamp<std::int64_t>(planes.front().bytes / points, 1, size_of(variable.type));

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -85,6 +86,13 @@ class GribFile : public VariableFile {
     std::int64_t offset = 0, bytes = 0, reference = 0;
     std::size_t field = 0;
   };
+  /// A dimension with its coordinates, and that of a message.
+  struct Axis {
+    std::string name;
+    std::map<std::string, std::string> texts;
+    std::function<double(const Plane&)> of;
+    std::vector<double> values = {};
+  };
   /// FileVariable::id counts them: what a coordinate holds, or the messages of a variable, row-major.
   struct Array {
     std::vector<double> values;
@@ -111,6 +119,11 @@ class GribFile : public VariableFile {
   std::int64_t add_points(FileVariable& variable, const Grid& grid);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
   void check_alike(FileVariable& variable, const std::vector<Plane>& planes) const;
+  std::vector<Axis> axes_of(const std::vector<Plane>& planes) const;
+  static std::string place_text(const std::vector<Axis>& axes, const std::vector<std::size_t>& at);
+  static std::vector<std::size_t> place_of(const Plane& plane, const std::vector<Axis>& axes);
+  static void refuse_holes(FileVariable& variable, const std::vector<Plane>& planes,
+                           const std::vector<Axis>& axes);
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
   /// The name of a dimension with this coordinate.
   std::string dimension(const std::string& name, const std::vector<double>& values,

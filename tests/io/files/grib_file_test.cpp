@@ -372,7 +372,10 @@ TEST_P(Grib, WhoseMessagesDoNotFillItsDimensionsIsRefused) {
   EXPECT_NE(refusal([&] {
               GribFile file(in("a.grib"));
               read(file, "t");
-            }).find("its 10 messages do not fill its dimensions, 3 of time x 4 of level"),
+            })
+                .find("its 10 messages do not fill its dimensions, 3 of time x 4 of level: there is none of "
+                      "2020-01-01T06:00, "
+                      "level 300; add what lacks, or choose messages"),
             std::string::npos);
   more.level = 500;
   put_text(in("b.grib"), whole + message(more, field(more)));
