@@ -247,11 +247,12 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   const std::int64_t unit = handle.find("stepUnits").value_or(1);
   const bool reduced = grid_type == "reduced_gg", gaussian = reduced || grid_type == "regular_gg";
   if (grid_type != "regular_ll" && !gaussian) {
-    field.fault = concat(
-        "it is on the grid ", grid_type,
-        ", and grids of latitudes and longitudes are read; convert it with: ", conversion(grid_type, path()));
+    const bool to_and_fro = handle.find("alternativeRowScanning").value_or(0) != 0;
+    field.fault = concat("it is on the grid ", grid_type, to_and_fro ? ", whose rows run to and fro" : "",
+                         ", and grids of latitudes and longitudes are read; ",
+                         conversion(grid_type, to_and_fro, path()));
   } else if (unit >= kMonth && unit <= kCentury && field.lead != 0) {
-    field.fault = concat("its steps are months or longer; convert it with: ", conversion(grid_type, path()));
+    field.fault = concat("its steps are months or longer; ", conversion(grid_type, false, path()));
   } else {
     std::vector<double> latitudes;
     if (gaussian) latitudes = gaussian_latitudes(handle, field.fault);

@@ -9,15 +9,25 @@
 
 namespace jigsaw::inline files {
 
-/// How a file on another grid becomes one that is read.
-std::string conversion(const std::string& grid_type, const std::string& path) {
-  const bool reduced = grid_type.starts_with("reduced_"), spectral = grid_type == "sh";
+/// Of what cdo does not read, or reads wrong.
+constexpr const char* kFromItsSource =
+    "take it on such a grid from its source (the key grid of requests to MARS or the Climate Data Store), or "
+    "interpolate it beforehand";
+
+std::string conversion(const std::string& grid_type, bool to_and_fro, const std::string& path) {
   const std::string to = std::filesystem::path(path).replace_extension(".nc").string();
-  return concat("cdo -f nc4 ",
-                reduced    ? "-setgridtype,regular"
-                : spectral ? "-sp2gpl"
-                           : "-copy",
-                " ", shell_word(path), " ", shell_word(to));
+  const auto command = [&](const std::string& operation) {
+    return concat("convert it with: cdo -f nc4 ", operation, " ", shell_word(path), " ", shell_word(to));
+  };
+  if (to_and_fro) return kFromItsSource;
+  if (grid_type == "regular_ll" || grid_type == "regular_gg") return command("-copy");
+  if (grid_type == "reduced_gg") return command("-setgridtype,regular");
+  if (grid_type == "sh") return command("-sp2gpl");
+  for (const char* projected : {"rotated_ll", "lambert", "polar_stereographic"})
+    if (grid_type == projected) return command("-setgridtype,curvilinear");
+  if (grid_type == "unstructured_grid")
+    return concat(command("-setgrid,GRIDFILE"), ", where GRIDFILE is the model's own file of its grid");
+  return kFromItsSource;
 }
 
 namespace {
@@ -146,13 +156,13 @@ int GribFile::reduced_grid_of(const Handle& handle, std::vector<double> latitude
                east = handle.real("longitudeOfLastGridPointInDegrees");
   const double step = kCircle / static_cast<double>(std::max<std::int64_t>(most, 1));
   const bool whole = std::abs(west) < kRounded && std::abs(east - (kCircle - step)) < kRounded + 0.1 * step;
+  const bool to_and_fro = handle.integer("alternativeRowScanning") != 0;
   const bool filled = std::ranges::all_of(in_row, [](std::int64_t count) { return count > 0; });
   if (sum != points || !filled || in_row.size() != latitudes.size() || !whole ||
-      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0 ||
-      handle.integer("alternativeRowScanning") != 0) {
+      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0 || to_and_fro) {
     fault = concat("it is on a part of a reduced Gaussian grid, from ", west, " to ", east,
-                   " degrees east, and those round the globe are read; convert it with: ",
-                   conversion("reduced_gg", path()));
+                   " degrees east, and those round the globe are read; ",
+                   conversion("reduced_gg", to_and_fro, path()));
     return -1;
   }
   require_memory({1, points}, "a field", path());

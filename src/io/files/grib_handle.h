@@ -20,8 +20,9 @@ inline constexpr std::int64_t kMostPoints = std::int64_t{1} << 24;
 /// Circles of latitude of a Gaussian grid; finding them takes the square of their number.
 inline constexpr std::int64_t kMostCircles = std::int64_t{1} << 15;
 
-/// How a file on another grid becomes one that is read, as a command.
-std::string conversion(const std::string& grid_type, const std::string& path);
+/// How a file on another grid becomes one that is read: "convert it with: …", a command where one does it.
+/// @param to_and_fro  whether every other row runs the other way, which cdo does not turn.
+std::string conversion(const std::string& grid_type, bool to_and_fro, const std::string& path);
 
 /// A message that ecCodes has taken apart. Under lock_io().
 class GribFile::Handle {

@@ -2,6 +2,7 @@
 // time.
 #include "fields/file_set.h"
 #include "files/grib_file.h"
+#include "files/grib_handle.h"
 #include "files/value_kinds.h"
 #include "io/files/grib_fixture.h"
 
@@ -161,6 +162,20 @@ TEST_P(GribProducts, AreNoSeriesWithStatesAndOtherLengthsOfOtherFiles) {
               files.select({"tp", {}}, true);
             }).find(concat("is over 3 hours each, and in ", in("longer.grib"), " over 6; ")),
             std::string::npos);
+}
+
+/// By commands whose results are read, or by none.
+TEST(GribGrids, ThatAreNotReadAreRefusedWithWhatHelps) {
+  EXPECT_EQ(conversion("lambert", false, "a b.grib"),
+            "convert it with: cdo -f nc4 -setgridtype,curvilinear 'a b.grib' 'a b.nc'");
+  EXPECT_EQ(conversion("sh", false, "a.grib"), "convert it with: cdo -f nc4 -sp2gpl a.grib a.nc");
+  EXPECT_EQ(
+      conversion("unstructured_grid", false, "a.grib"),
+      "convert it with: cdo -f nc4 -setgrid,GRIDFILE a.grib a.nc, where GRIDFILE is the model's own file of "
+      "its grid");
+  for (const char* grid : {"reduced_ll", "rotated_gg", "reduced_rotated_gg"})
+    EXPECT_EQ(conversion(grid, false, "a.grib").find("cdo"), std::string::npos) << grid;
+  EXPECT_EQ(conversion("lambert", true, "a.grib").find("cdo"), std::string::npos);
 }
 
 TEST(TimeMethods, AreThoseOfOneDimension) {
