@@ -369,7 +369,7 @@ std::string eccodes_version() {
 }
 
 std::optional<FileFormat> grib_format() {
-  return format_of<GribFile>(true, [](const File& file) { return holds_at(file, 0, "GRIB"); });
+  return format_of<GribFile>(true, holds_grib);
 }
 
 }  // namespace jigsaw::inline files
