@@ -211,12 +211,26 @@ std::vector<GribFile::Axis> GribFile::axes_of(const std::vector<Plane>& planes) 
       {"level", level_texts, [this](const Plane& plane) { return field(plane).level; }}};
   for (Axis& axis : axes)
     axis.values = distinct<double>([&](std::size_t i) { return axis.of(planes[i]); }, count);
+  if (first.range > 0 && !by_step) axes.front().bounds = time_bounds(axes.front(), planes);
   std::erase_if(axes, [&](const Axis& axis) {
     return (axis.name == "step" && !by_step) ||
            (axis.name == "number" && axis.values.size() == 1 && axis.values[0] <= 0) ||
            (axis.name == "level" && axis.values.size() == 1 && !always_has_levels(first.level_type));
   });
   return axes;
+}
+
+/// Values of messages are over some time that ends with their valid time.
+std::vector<double> GribFile::time_bounds(const Axis& times, const std::vector<Plane>& planes) const {
+  std::vector<double> bounds(2 * times.values.size());
+  for (const Plane& plane : planes) {
+    const double end = times.of(plane);
+    const auto at =
+        static_cast<std::size_t>(std::ranges::lower_bound(times.values, end) - times.values.begin());
+    bounds[2 * at] = end - field(plane).range * kSecondsPerHour;
+    bounds[2 * at + 1] = end;
+  }
+  return bounds;
 }
 
 /// "2020-01-01T00:00, level 850". @param at  positions along the axes.
@@ -288,7 +302,7 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
   std::vector<std::uint64_t> extents;
   for (const Axis& axis : axes) {
     extents.push_back(axis.values.size());
-    variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts));
+    variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts, axis.bounds));
     variable.chunks.append(1);
   }
   const GribField& first = field(planes.front());

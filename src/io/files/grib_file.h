@@ -45,7 +45,9 @@ struct GribField {
 ///   "surface/t".
 /// - What is derived from forecasts, as the mean or spread of an ensemble, probabilities, percentiles and
 ///   other products are variables of names of their own: "2t_spread".
-/// - What the bitmap leaves out is _FillValue. cell_methods says how values were made in time.
+/// - What the bitmap leaves out is _FillValue. cell_methods says how values were made in time, and bounds of
+/// it
+///   over which time.
 ///
 /// Of a reduced Gaussian grid that goes round the globe, whose rows are of several lengths, all points are
 /// one dimension, `values`, along which there are latitude and longitude.
@@ -92,6 +94,7 @@ class GribFile : public VariableFile {
     std::map<std::string, std::string> texts;
     std::function<double(const Plane&)> of;
     std::vector<double> values = {};
+    std::vector<double> bounds = {};  ///< two of each value, or none
   };
   /// FileVariable::id counts them: what a coordinate holds, or the messages of a variable, row-major.
   struct Array {
@@ -120,18 +123,20 @@ class GribFile : public VariableFile {
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
   void check_alike(FileVariable& variable, const std::vector<Plane>& planes) const;
   std::vector<Axis> axes_of(const std::vector<Plane>& planes) const;
+  std::vector<double> time_bounds(const Axis& times, const std::vector<Plane>& planes) const;
   static std::string place_text(const std::vector<Axis>& axes, const std::vector<std::size_t>& at);
   static std::vector<std::size_t> place_of(const Plane& plane, const std::vector<Axis>& axes);
   static void refuse_holes(FileVariable& variable, const std::vector<Plane>& planes,
                            const std::vector<Axis>& axes);
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
-  /// The name of a dimension with this coordinate.
+  /// The name of a dimension with this coordinate, and with two bounds of each of its values or none.
   std::string dimension(const std::string& name, const std::vector<double>& values,
-                        const std::map<std::string, std::string>& texts);
+                        const std::map<std::string, std::string>& texts,
+                        const std::vector<double>& bounds = {});
   /// A scalar coordinate; one that is there already does.
   void add_scalar(const std::string& name, double value, const std::map<std::string, std::string>& texts);
-  std::string add_coordinate(const std::string& name, const std::vector<double>& values,
-                             const std::map<std::string, std::string>& texts, bool scalar);
+  std::string add_coordinate(FileVariable coordinate, const std::vector<double>& values,
+                             const std::vector<double>& bounds);
   /// One value of the latitudes or longitudes of a reduced grid after the other.
   static void fill_degrees(const Array& array, std::int64_t begin, std::span<double> out);
   std::string read_message(const File& file, std::int64_t offset, std::int64_t bytes) const;

@@ -227,36 +227,57 @@ void GribFile::fill_degrees(const Array& array, std::int64_t begin, std::span<do
 }
 
 std::string GribFile::dimension(const std::string& name, const std::vector<double>& values,
-                                const std::map<std::string, std::string>& texts) {
-  return add_coordinate(name, values, texts, false);
+                                const std::map<std::string, std::string>& texts,
+                                const std::vector<double>& bounds) {
+  FileVariable coordinate;
+  coordinate.name = name;
+  coordinate.shape = {std::ssize(values)};
+  coordinate.texts = texts;
+  return add_coordinate(std::move(coordinate), values, bounds);
 }
 
 void GribFile::add_scalar(const std::string& name, double value,
                           const std::map<std::string, std::string>& texts) {
-  add_coordinate(name, {value}, texts, true);
+  FileVariable coordinate;
+  coordinate.name = name;
+  coordinate.texts = texts;
+  add_coordinate(std::move(coordinate), {value}, {});
 }
 
-std::string GribFile::add_coordinate(const std::string& name, const std::vector<double>& values,
-                                     const std::map<std::string, std::string>& texts, bool scalar) {
-  const int rank = scalar ? 0 : 1;
-  std::string unique = name;
+/// @param coordinate  without dimensions, and with the name that it has where no other one has it.
+/// @param bounds      of each value two, or none.
+std::string GribFile::add_coordinate(FileVariable coordinate, const std::vector<double>& values,
+                                     const std::vector<double>& bounds) {
+  const std::string name = coordinate.name;
+  const auto values_of = [&](const FileVariable* of) {
+    return of == nullptr ? std::vector<double>() : arrays_[static_cast<std::size_t>(of->id)].values;
+  };
   for (int number = 2;; ++number) {
-    const FileVariable* known = find(unique);
+    if (!bounds.empty()) coordinate.texts["bounds"] = coordinate.name + "_bnds";
+    const FileVariable* known = find(coordinate.name);
     if (known == nullptr) break;
-    const Array& array = arrays_[static_cast<std::size_t>(known->id)];
-    const bool same = array.values == values && known->texts == texts && array.in_row.empty();
-    if (same && known->shape.rank() == rank) return unique;
-    unique = concat(name, "_", number);
+    const bool same = values_of(known) == values && known->texts == coordinate.texts &&
+                      arrays_[static_cast<std::size_t>(known->id)].in_row.empty();
+    if (same && known->shape == coordinate.shape && values_of(find(known->text("bounds"))) == bounds)
+      return known->name;
+    coordinate.name = concat(name, "_", number);
   }
-  FileVariable coordinate;
-  coordinate.name = unique;
-  coordinate.id = static_cast<int>(arrays_.size());
-  coordinate.bytes = size_of(coordinate.type);
-  if (!scalar) coordinate.dimensions = {unique};
-  if (!scalar) coordinate.shape = {std::ssize(values)};
-  coordinate.texts = texts;
-  variables_.push_back(std::move(coordinate));
-  arrays_.push_back({values, {}});
+  const std::string unique = coordinate.name;
+  const auto add = [&](FileVariable variable, const std::vector<double>& numbers) {
+    variable.id = static_cast<int>(arrays_.size());
+    variable.bytes = size_of(variable.type);
+    variables_.push_back(std::move(variable));
+    arrays_.push_back({numbers, {}});
+  };
+  if (coordinate.shape.rank() > 0) coordinate.dimensions = {unique};
+  const std::string limits_name = coordinate.text("bounds");
+  add(std::move(coordinate), values);
+  if (bounds.empty()) return unique;
+  FileVariable limits;
+  limits.name = limits_name;
+  limits.dimensions = {unique, "bnds"};
+  limits.shape = {std::ssize(values), 2};
+  add(std::move(limits), bounds);
   return unique;
 }
 

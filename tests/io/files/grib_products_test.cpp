@@ -100,7 +100,7 @@ TEST_P(GribProducts, SayHowTheyWereMadeInTime) {
     put_text(in("a.grib"), message(spec, field(spec)));
     GribFile file(in("a.grib"));
     const auto found = std::ranges::find_if(
-        file.variables(), [](const FileVariable& variable) { return variable.shape.rank() > 1; });
+        file.variables(), [](const FileVariable& variable) { return variable.shape.rank() > 2; });
     ASSERT_NE(found, file.variables().end()) << type;
     EXPECT_EQ(found->text("cell_methods"), method);
     EXPECT_EQ(time_range(*found), 6);
@@ -137,6 +137,33 @@ TEST_P(GribProducts, OverTimesOfSeveralLengthsAreRefused) {
   put_text(in("months.grib"), message(january, field(january)) + message(february, field(february)));
   EXPECT_EQ(GribFile(in("equal.grib")).find("tp")->shape, (Shape{3, kRows, kColumns}));
   EXPECT_EQ(GribFile(in("months.grib")).variables().back().shape, (Shape{2, kRows, kColumns}));
+}
+
+/// So that a forecast of sums says over which time they are, and a mean of January is one of January, whose
+/// time is the first moment of February.
+TEST_P(GribProducts, HaveTheBoundsOfTheirTimes) {
+  const Spec state = surface(), sum = over("6-12", "accum"), mean = over("0-744", "avg");
+  put_text(in("sums.grib"), message(state, field(state)) + message(sum, field(sum)));
+  GribFile file(in("sums.grib"));
+  EXPECT_EQ(file.find("2t")->dimensions[0], "time");
+  EXPECT_EQ(file.find("tp")->dimensions[0], "time_2");
+  EXPECT_EQ(file.find("time")->text("bounds"), "");
+  EXPECT_EQ(file.find("time_2")->text("bounds"), "time_2_bnds");
+  EXPECT_EQ(read(file, "time_2_bnds"), (std::vector<double>{1577836800 + 6 * 3600, 1577836800 + 12 * 3600}));
+  FileSet files({in("sums.grib")});
+  files.select({"tp", {}}, true);
+  const std::optional<Period> limits = files.time_limits({"tp", {}});
+  ASSERT_TRUE(limits.has_value());
+  EXPECT_EQ(limits->first, -6 * kHour);
+  EXPECT_EQ(limits->last, 0);
+
+  put_text(in("month.grib"), message(mean, field(mean)));
+  FileSelection months;
+  months.time_step.month = true;
+  FileSet monthly({in("month.grib")}, months);
+  const std::string name = monthly.catalogue().front().name;
+  monthly.select({name, {}}, true);
+  EXPECT_EQ(monthly.text_of(monthly.times({name, {}})[0]), "2020-01");
 }
 
 TEST_P(GribProducts, AreNoSeriesWithStatesAndOtherLengthsOfOtherFiles) {
