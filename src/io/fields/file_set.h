@@ -110,7 +110,8 @@ class FileSet {
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  /// Every variable that is a field, sorted by name. @throws DataError  where times cannot be read.
+  /// Every variable that is a field, sorted by name: of GRIB with its kind of level, where any file parts it
+  /// by that. @throws DataError  where times cannot be read.
   std::vector<VariableSummary> catalogue();
 
   /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes
@@ -396,6 +397,7 @@ class FileSet {
   void note_member(const Part& part);
   static Box slab_of(const Part& part, std::int64_t time, std::int32_t member);
   int dimension_of(const Part& part, const std::string& name);
+  std::set<std::string> names_in_groups() const;
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);

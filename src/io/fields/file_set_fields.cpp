@@ -19,9 +19,33 @@ const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
   return variable.dimensions[static_cast<std::size_t>(axis)];
 }
 
+namespace {
+
+/// The name of a variable of GRIB messages with its kind of level before it, where another file has it so.
+std::string name_among(const std::set<std::string>& grouped, const std::string& name,
+                       const FileVariable& variable) {
+  const std::string level = variable.text(kTypeOfLevel);
+  if (level.empty() || name.find('/') != std::string::npos) return name;
+  for (const std::string& kind : {level, concat(level, "_", variable.text(kStepType))})
+    if (const std::string whole = concat(kind, "/", name); grouped.contains(whole)) return whole;
+  return name;
+}
+
+}  // namespace
+
+/// Of all files.
+std::set<std::string> FileSet::names_in_groups() const {
+  std::set<std::string> names;
+  for (const auto& file : files_)
+    for (const FileVariable& variable : file->file().variables())
+      if (variable.name.find('/') != std::string::npos) names.insert(variable.name);
+  return names;
+}
+
 std::vector<VariableSummary> FileSet::catalogue() {
   const std::lock_guard lock(mutex_);
   std::map<std::string, VariableSummary> summaries;
+  const std::set<std::string> grouped = names_in_groups();
   std::map<std::string, std::vector<double>> heights;  // of fields at one height or level in each file
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
@@ -29,7 +53,8 @@ std::vector<VariableSummary> FileSet::catalogue() {
       const FieldAxes axes = file.axes(variable);
       if (!variable.numeric() || !axes.horizontal()) continue;
       const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-      for (const std::string& name : names_in(file, variable)) {
+      for (const std::string& own : names_in(file, variable)) {
+        const std::string name = name_among(grouped, own, variable);
         VariableSummary& summary = summaries[name];
         summary.name = name;
         summary.units = variable.text("units");

@@ -245,6 +245,11 @@ TEST_P(Grib, OfSeveralKindsOfLevelIsFoundByTheLevelThatIsAskedFor) {
     files.read(found, at("2020-01-01"), {{0, 0}, {kRows, kColumns}}, values);
     expect_near(values, field(above));
   }
+  const std::vector<VariableSummary> catalogue = FileSet({in("a.grib"), in("b.grib")}).catalogue();
+  ASSERT_EQ(catalogue.size(), 2U);
+  EXPECT_EQ(catalogue[0].name, "isobaricInhPa/t");
+  EXPECT_EQ(catalogue[0].times.size(), 2U);
+  EXPECT_EQ(catalogue[1].name, "surface/t");
   const Field surface{"surface/t", {}};
   files.select(surface, true);
   EXPECT_EQ(files.times(surface), std::vector<Time>{at("2020-01-01")});
