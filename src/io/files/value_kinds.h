@@ -9,7 +9,8 @@ namespace jigsaw::inline files {
 /// or compared; no variable of values at a time has it.
 inline constexpr const char* kTimeRange = "GRIB_lengthOfTimeRange";
 
-/// Those that say, as cfgrib calls them, on which kind of level and for which kind of step such variables are.
+/// Those that say, as cfgrib calls them, on which kind of level and for which kind of step such variables
+/// are.
 inline constexpr const char* kTypeOfLevel = "GRIB_typeOfLevel";
 inline constexpr const char* kStepType = "GRIB_stepType";
 
