@@ -12,7 +12,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "fields/units.h"
-#include "fields/variable_names.h"
 #include "files/coordinate_units.h"
 #include "files/coordinate_values.h"
 
@@ -453,73 +452,6 @@ const FileVariable* DataFile::scalar_time() const {
     if (found == nullptr || without_groups(variable.name) == "valid_time") found = &variable;
   }
   return found;
-}
-
-std::optional<FieldPlace> DataFile::find(const Field& field) {
-  if (const FileVariable* variable = file_->find(field.variable)) return FieldPlace{variable};
-  if (const auto place = find_in_groups(field)) return place;
-  if (const auto place = find_channel(field)) return place;
-  if (const auto place = find_standard_name(field)) return place;
-  for (const std::string& name : other_names(field.variable)) {
-    const FileVariable* variable = file_->find(name);
-    if (variable == nullptr) continue;
-    // One that cannot be read says why when it is asked for.
-    if (!variable->fault.empty() || (variable->numeric() && axes(*variable).horizontal()))
-      return FieldPlace{variable};
-  }
-  return std::nullopt;
-}
-
-/// The one variable of this name in some group.
-std::optional<FieldPlace> DataFile::find_in_groups(const Field& field) const {
-  const FileVariable* found = nullptr;
-  for (const FileVariable& variable : file_->variables()) {
-    if (without_groups(variable.name) != field.variable) continue;
-    if (found != nullptr) {
-      throw DataError(concat(field.variable, " is in several groups of ", file_->path(), "; say which, as \"",
-                             found->name, "\" or \"", variable.name, "\""));
-    }
-    found = &variable;
-  }
-  return found == nullptr ? std::nullopt : std::optional(FieldPlace{found});
-}
-
-/// "t2m", and of levels "t850" and "t_850".
-std::optional<FieldPlace> DataFile::find_channel(const Field& field) {
-  std::vector<std::string> wanted = {field.name()};
-  if (field.level) wanted.push_back(field.variable + format_level(*field.level));
-  if (!field.level)
-    wanted.insert(wanted.end(), other_names(field.variable).begin(), other_names(field.variable).end());
-  for (const FileVariable& variable : file_->variables()) {
-    const int axis = variable.numeric() ? axes(variable).channel : -1;
-    if (axis < 0) continue;
-    const std::vector<std::string>& channels = names(variable.dimensions[static_cast<std::size_t>(axis)]);
-    for (const std::string& name : wanted) {
-      const auto found = std::find(channels.begin(), channels.end(), name);
-      if (found != channels.end()) return FieldPlace{&variable, found - channels.begin()};
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) {
-  std::vector<const FileVariable*> found;
-  std::vector<std::string> names;
-  for (const FileVariable& variable : file_->variables()) {
-    if (!variable.numeric() || variable.text("standard_name") != field.variable) continue;
-    const FieldAxes here = axes(variable);
-    const std::optional<double> scalar = field.level ? level_of(variable) : std::nullopt;
-    const bool has_levels =
-        here.level >= 0 ? !at_one_height(variable) : scalar && same_level(*scalar, *field.level);
-    if (!here.horizontal() || has_levels != field.level.has_value()) continue;
-    found.push_back(&variable);
-    names.push_back(variable.name);
-  }
-  if (found.size() > 1) {
-    throw DataError(concat("several fields of ", file_->path(), " have the standard_name ", field.variable,
-                           ": ", join(names, ", "), "; say which by its name"));
-  }
-  return found.empty() ? std::nullopt : std::optional(FieldPlace{found[0]});
 }
 
 /// The coordinate variable of a dimension.

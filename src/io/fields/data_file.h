@@ -92,9 +92,10 @@ class DataFile {
   /// its grid mapping (`healpix_nside`, `healpix_order`), and reduced Gaussian grids as CDO writes them
   /// (`reduced_points` beside `lat`). Nothing elsewhere. @throws DataError
   std::optional<ListedPlaces> named_places(const FileVariable& variable);
-  /// The variable of this name, also in a group, else the channel, else the one field with it as
+  /// The variable of this name, also in a group (of several the one with the level that is asked for, or
+  /// without levels) or, of GRIB, behind its kind of level, else the channel, else the one field with it as
   /// standard_name, else the variable with another usual name of it; nothing when there is none. @throws
-  /// DataError  when several have the standard_name.
+  /// DataError  when several groups or standard_names fit.
   std::optional<FieldPlace> find(const Field& field);
   /// Throws DataError unless the variable is a field of numbers: latitude, longitude, perhaps time and level,
   /// every other dimension of extent 1.
@@ -153,7 +154,9 @@ class DataFile {
   std::string calendar_name(const std::string& dimension) const;
 
  private:
-  std::optional<FieldPlace> find_in_groups(const Field& field) const;
+  std::optional<FieldPlace> find_by_name(const Field& field);
+  const FileVariable& one_of_groups(const Field& field, const std::vector<const FileVariable*>& candidates);
+  bool has_level(const FileVariable& variable, const std::optional<double>& level, bool this_level);
   std::optional<FieldPlace> find_channel(const Field& field);
   std::optional<FieldPlace> find_standard_name(const Field& field);
   const FileVariable& coordinate(const std::string& dimension) const;

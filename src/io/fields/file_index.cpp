@@ -19,7 +19,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
 /// less than to keep it.
 constexpr std::int64_t kMostOfAFile = std::int64_t{1} << 15;
 /// Changes when descriptions do.
-constexpr int kVersion = 10;
+constexpr int kVersion = 11;
 constexpr std::size_t kDigits = 16;  ///< of a digest
 
 /// Whether a file was changed so lately that it may change once more within the same tick of the disk's

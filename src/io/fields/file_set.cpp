@@ -156,6 +156,7 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
   }
   series.fill = said_of_field(selection_.fill, field);
   if (series.has_time) {
+    check_methods(field, series.parts);
     require_one_level(field, series.parts);
     index_groups(field, series);
     if (series.between == Between::kCycle) begin_cycle(field, series);

@@ -110,7 +110,8 @@ class FileSet {
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
-  /// Every variable that is a field, sorted by name. @throws DataError  where times cannot be read.
+  /// Every variable that is a field, sorted by name: of GRIB with its kind of level, where any file parts it
+  /// by that. @throws DataError  where times cannot be read.
   std::vector<VariableSummary> catalogue();
 
   /// data.region that reads an area across Greenwich or the dateline from west to east, where the longitudes
@@ -393,6 +394,7 @@ class FileSet {
   };
   std::optional<FieldPlace> find_in(int file, const Field& field);
   bool find_level(const Field& field, Part& part);
+  std::optional<double> single_level(const Part& part);
   void require_one_level(const Field& field, const std::vector<Part>& parts);
   void find_members(const Field& field, std::vector<Part>& parts);
   std::vector<std::vector<double>> numbers_of_members(const std::vector<Part>& parts);
@@ -402,6 +404,7 @@ class FileSet {
   void note_member(const Part& part);
   static Box slab_of(const Part& part, std::int64_t time, std::int32_t member);
   int dimension_of(const Part& part, const std::string& name);
+  std::set<std::string> names_in_groups() const;
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);
@@ -456,6 +459,8 @@ class FileSet {
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
+  std::string method_of(const Part& part) const;
+  void check_methods(const Field& field, const std::vector<Part>& parts) const;
 
   template <typename T>
   void note_seen(const Field& field, Time time, std::span<const T> values);

@@ -11,6 +11,7 @@
 #include "fields/sort_unique.h"
 #include "fields/units.h"
 #include "files/coordinate_units.h"
+#include "files/value_kinds.h"
 
 namespace jigsaw::inline fields {
 
@@ -18,9 +19,33 @@ const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
   return variable.dimensions[static_cast<std::size_t>(axis)];
 }
 
+namespace {
+
+/// The name of a variable of GRIB messages with its kind of level before it, where another file has it so.
+std::string name_among(const std::set<std::string>& grouped, const std::string& name,
+                       const FileVariable& variable) {
+  const std::string level = variable.text(kTypeOfLevel);
+  if (level.empty() || name.find('/') != std::string::npos) return name;
+  for (const std::string& kind : {level, concat(level, "_", variable.text(kStepType))})
+    if (const std::string whole = concat(kind, "/", name); grouped.contains(whole)) return whole;
+  return name;
+}
+
+}  // namespace
+
+/// Of all files.
+std::set<std::string> FileSet::names_in_groups() const {
+  std::set<std::string> names;
+  for (const auto& file : files_)
+    for (const FileVariable& variable : file->file().variables())
+      if (variable.name.find('/') != std::string::npos) names.insert(variable.name);
+  return names;
+}
+
 std::vector<VariableSummary> FileSet::catalogue() {
   const std::lock_guard lock(mutex_);
   std::map<std::string, VariableSummary> summaries;
+  const std::set<std::string> grouped = names_in_groups();
   std::map<std::string, std::vector<double>> heights;  // of fields at one height or level in each file
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
@@ -28,7 +53,8 @@ std::vector<VariableSummary> FileSet::catalogue() {
       const FieldAxes axes = file.axes(variable);
       if (!variable.numeric() || !axes.horizontal()) continue;
       const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-      for (const std::string& name : names_in(file, variable)) {
+      for (const std::string& own : names_in(file, variable)) {
+        const std::string name = name_among(grouped, own, variable);
         VariableSummary& summary = summaries[name];
         summary.name = name;
         summary.units = variable.text("units");
@@ -191,14 +217,27 @@ bool FileSet::find_level(const Field& field, Part& part) {
   return found != levels.end();
 }
 
-/// Files of one level each hold several fields of one variable and time.
+/// The level of a part that has one alone, as a scalar coordinate or, of GRIB, along a dimension.
+std::optional<double> FileSet::single_level(const Part& part) {
+  DataFile& file = use(part.file);
+  const bool along = part.axes.level >= 0 && !part.variable->text(kTypeOfLevel).empty();
+  if (!along) return file.level_of(*part.variable);
+  return file.coordinates(dimension(*part.variable, part.axes.level)).front();
+}
+
+/// Files of one level each hold several fields of one variable and time; of GRIB those on levels and at the
+/// surface have one name.
 void FileSet::require_one_level(const Field& field, const std::vector<Part>& parts) {
   if (field.level) return;
   std::optional<double> known;
+  std::optional<bool> of_levels;
   for (const Part& part : parts) {
-    const std::optional<double> level = use(part.file).level_of(*part.variable);
+    const std::optional<double> level = single_level(part);
     if (level && known && !same_level(*level, *known)) refuse_level(field);
     if (level) known = level;
+    if (part.variable->text(kTypeOfLevel).empty()) continue;
+    if (of_levels && *of_levels != level.has_value()) refuse_level(field);
+    of_levels = level.has_value();
   }
 }
 
@@ -307,6 +346,44 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
                            "\" in ", path(part), "; it must have one unit"));
   }
   return units;
+}
+
+/// How the values of a part were made in time, as its file says by cell_methods; "" where it does not.
+std::string FileSet::method_of(const Part& part) const {
+  const std::string said = part.variable->text("cell_methods");
+  std::string method = method_along(said, "time");
+  if (!method.empty() || said.empty()) return method;
+  const auto times = files_[static_cast<std::size_t>(part.file)]->times_of(*part.variable, part.axes);
+  return times ? method_along(said, without_groups(*times)) : "";
+}
+
+/// States, means and sums over some time are no series together, nor are sums over hours and days.
+void FileSet::check_methods(const Field& field, const std::vector<Part>& parts) const {
+  const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
+  const auto refuse = [&](const Part& one, const Part& other, const std::string& here,
+                          const std::string& there) {
+    throw DataError(concat(field.name(), " in ", path(one), " is ", here, ", and in ", path(other), " ",
+                           there,
+                           "; leave one of the files out, or make of them two variables in data.variables, "
+                           "each with `files` of its own"));
+  };
+  const Part *said = nullptr, *ranged = nullptr;
+  for (const Part& part : parts) {
+    const std::string method = method_of(part);
+    if (!method.empty()) {
+      if (said == nullptr) said = &part;
+      const std::string known = method_of(*said);
+      if (method != known)
+        refuse(*said, part, concat("of the method \"", known, "\" in time (cell_methods)"),
+               concat("of \"", method, "\""));
+    }
+    const double hours = time_range(*part.variable);
+    if (hours <= 0) continue;
+    if (ranged == nullptr) ranged = &part;
+    const double known = time_range(*ranged->variable);
+    if (!same_time_range(hours, known))
+      refuse(*ranged, part, concat("over ", known, " hours each"), concat("over ", hours));
+  }
 }
 
 std::optional<std::string> FileSet::file_without_time(const Field& field) {

@@ -5,23 +5,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <filesystem>
 #include <functional>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "base/file_kind.h"
 #include "base/heartbeat.h"
-#include "base/printable.h"
 #include "base/text.h"
 #include "files/chunk_cache.h"
 #include "files/grib.h"
 #include "files/grib_handle.h"
 #include "files/io_lock.h"
+#include "files/value_kinds.h"
 
 namespace jigsaw::inline files {
 
@@ -30,15 +26,8 @@ namespace {
 /// What stands for a value that the bitmap leaves out: no number that any field has.
 constexpr double kMissing = -1e300;
 constexpr double kSecondsPerHour = 3600;
-
-/// ecCodes prints its errors, which its results say, too.
-void keep_eccodes_quiet() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    codes_context_set_logging_proc(codes_context_get_default(),
-                                   [](const codes_context*, int, const char*) {});
-  });
-}
+/// Of the coordinate of members.
+const std::map<std::string, std::string> kMemberTexts = {{"standard_name", "realization"}, {"units", "1"}};
 
 std::string time_text(std::int64_t seconds) {
   constexpr std::int64_t kDay = 86400;
@@ -55,19 +44,6 @@ bool always_has_levels(const std::string& type) {
          type.starts_with("generalVertical");
 }
 
-}  // namespace
-
-namespace {
-
-/// Seconds since 1970 of a date and a time of the day as ecCodes gives them, 20200131 and 1830.
-std::int64_t seconds_of(std::int64_t date, std::int64_t time) {
-  const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(date / 10000)),
-                                        std::chrono::month(static_cast<unsigned>(date / 100 % 100)),
-                                        std::chrono::day(static_cast<unsigned>(date % 100))};
-  constexpr std::int64_t kDay = 86400;
-  return std::chrono::sys_days(day).time_since_epoch().count() * kDay + (time / 100) * 3600 + time % 100 * 60;
-}
-
 template <typename T, typename F>
 std::vector<T> distinct(const F& of, std::size_t count) {
   std::vector<T> values;
@@ -75,6 +51,13 @@ std::vector<T> distinct(const F& of, std::size_t count) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
+}
+
+/// Of rows (or columns) of which every other one runs the other way (flag table 3.4), the second, fourth, …
+/// are turned.
+void turn_every_other(std::span<double> values, std::size_t row) {
+  for (std::size_t begin = row; begin + row <= values.size(); begin += 2 * row)
+    std::ranges::reverse(values.subspan(begin, row));
 }
 
 }  // namespace
@@ -154,70 +137,19 @@ void GribFile::read_index() {
   }
 }
 
-GribField GribFile::describe_message(const GribMessage& message, const std::string& bytes) {
-  const auto lock = lock_io();
-  keep_eccodes_quiet();
-  const Handle handle(bytes, concat("the message at byte ", message.offset, " of ", path()));
-  GribField field;
-  field.name = handle.text("shortName");
-  if (field.name == "unknown" || field.name == "~") {
-    field.name = "parameter";
-    for (const char* key :
-         {"table2Version", "indicatorOfParameter", "discipline", "parameterCategory", "parameterNumber"}) {
-      if (const auto number = handle.find(key)) field.name += concat("_", *number);
-    }
-  }
-  const auto known = [&](const char* key) {
-    const std::string text = handle.text(key);
-    return text == "unknown" ? "" : text;
-  };
-  field.units = known("units");
-  field.long_name = known("name");
-  field.standard_name = known("cfName");
-  field.level_type = handle.text("typeOfLevel");
-  field.step_type = handle.text("stepType");
-  field.level = handle.real("level");
-  field.number = static_cast<double>(handle.find("number").value_or(-1));
-  field.lead = seconds_of(handle.integer("validityDate"), handle.integer("validityTime")) -
-               seconds_of(handle.integer("dataDate"), handle.integer("dataTime"));
-  const std::string grid_type = message.grid.empty() ? "unknown" : handle.text("gridType");
-  // Months and years are of other lengths from time to time.
-  constexpr std::int64_t kMonth = 3, kCentury = 7;
-  const std::int64_t unit = handle.find("stepUnits").value_or(1);
-  const bool reduced = grid_type == "reduced_gg", gaussian = reduced || grid_type == "regular_gg";
-  if (grid_type != "regular_ll" && !gaussian) {
-    field.fault = concat(
-        "it is on the grid ", grid_type,
-        ", and grids of latitudes and longitudes are read; convert it with: ", conversion(grid_type, path()));
-  } else if (handle.integer("alternativeRowScanning") != 0) {
-    field.fault =
-        concat("every other row of it runs the other way; convert it with: ", conversion(grid_type, path()));
-  } else if (unit >= kMonth && unit <= kCentury && field.lead != 0) {
-    field.fault = concat("its steps are months or longer; convert it with: ", conversion(grid_type, path()));
-  } else {
-    std::vector<double> latitudes;
-    if (gaussian) latitudes = gaussian_latitudes(handle, field.fault);
-    if (field.fault.empty()) {
-      field.grid = reduced ? reduced_grid_of(handle, std::move(latitudes), field.fault)
-                           : grid_of(handle, std::move(latitudes));
-    }
-  }
-  return field;
-}
-
 void GribFile::add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps) {
   const GribField& first = field(planes.front());
   FileVariable variable;
   variable.name = first.name;
   if (several_levels || several_steps)
     variable.name = concat(first.level_type, several_steps ? "_" + first.step_type : "", "/", first.name);
-  for (const auto& [key, text] : {std::pair{"units", first.units}, std::pair{"long_name", first.long_name},
-                                  std::pair{"standard_name", first.standard_name}})
+  for (const auto& [key, text] :
+       {std::pair{"units", first.units}, std::pair{"long_name", first.long_name},
+        std::pair{"standard_name", first.standard_name}, std::pair{"cell_methods", first.cell_methods},
+        std::pair{kTypeOfLevel, first.level_type}, std::pair{kStepType, first.step_type}})
     if (!text.empty()) variable.texts[key] = text;
-  for (const Plane& plane : planes) {
-    if (!field(plane).fault.empty()) variable.refuse(field(plane).fault);
-    if (field(plane).grid != first.grid) variable.refuse("its messages are on several grids");
-  }
+  if (first.range > 0) variable.numbers[kTimeRange] = {first.range};
+  check_alike(variable, planes);
   if (variable.fault.empty()) fill(variable, planes);
   if (variable.fault.empty()) return;
   variable.id = static_cast<int>(arrays_.size());
@@ -225,11 +157,28 @@ void GribFile::add_variable(const std::vector<Plane>& planes, bool several_level
   arrays_.emplace_back();
 }
 
-/// Gives a variable its dimensions and each message its place in them.
-void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
+/// Refuses a variable whose messages cannot be read, or are of several grids or lengths of time.
+void GribFile::check_alike(FileVariable& variable, const std::vector<Plane>& planes) const {
+  const GribField& first = field(planes.front());
+  const auto ranges = distinct<double>([&](std::size_t i) { return field(planes[i]).range; }, planes.size());
+  for (const Plane& plane : planes) {
+    if (!field(plane).fault.empty()) variable.refuse(field(plane).fault);
+    if (field(plane).grid != first.grid) variable.refuse("its messages are on several grids");
+  }
+  if (same_time_range(ranges.front(), ranges.back())) return;
+  constexpr std::size_t kMostTold = 8;
+  const std::size_t told = std::min(ranges.size(), kMostTold);
+  variable.refuse(
+      concat("its messages (", first.step_type, ") are over times of several lengths, of ",
+             join(std::vector(ranges.begin(), ranges.begin() + static_cast<std::ptrdiff_t>(told)), ", "),
+             told < ranges.size() ? ", …" : "", " hours; choose those of one with: grib_copy -w stepRange=",
+             "BEGIN-END/… IN OUT, or make them alike (docs/data.md, GRIB)"));
+}
+
+/// The dimensions of a variable before those of its grid.
+std::vector<GribFile::Axis> GribFile::axes_of(const std::vector<Plane>& planes) const {
   const GribField& first = field(planes.front());
   const std::size_t count = planes.size();
-  const auto leads = distinct<std::int64_t>([&](std::size_t i) { return field(planes[i]).lead; }, count);
   const auto valid = [&](const Plane& plane) { return plane.reference + field(plane).lead; };
   const auto pairs = distinct<std::pair<std::int64_t, std::int64_t>>(
       [&](std::size_t i) {
@@ -238,15 +187,10 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
       count);
   const auto valid_times = distinct<std::int64_t>([&](std::size_t i) { return valid(planes[i]); }, count);
   const bool by_step = valid_times.size() != pairs.size();
-  const auto time_of = [&](const Plane& plane) { return by_step ? plane.reference : valid(plane); };
+  // Beside members a run of none is their control run.
+  const bool of_members =
+      std::ranges::any_of(planes, [&](const Plane& plane) { return field(plane).number >= 0; });
 
-  // Along each dimension its coordinates, and that of a message.
-  struct Axis {
-    std::string name;
-    std::map<std::string, std::string> texts;
-    std::function<double(const Plane&)> of;
-    std::vector<double> values = {};
-  };
   const bool pressure = first.level_type == "isobaricInhPa" || first.level_type == "isobaricInPa";
   std::map<std::string, std::string> level_texts = {{"axis", "Z"}, {"long_name", first.level_type}};
   if (pressure) {
@@ -258,62 +202,117 @@ void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
        {{"units", "seconds since 1970-01-01"},
         {"calendar", "proleptic_gregorian"},
         {"standard_name", "time"}},
-       [&](const Plane& plane) { return static_cast<double>(time_of(plane)); }},
+       [=](const Plane& plane) { return static_cast<double>(by_step ? plane.reference : valid(plane)); }},
       {"step",
        {{"units", "hours"}, {"standard_name", "forecast_period"}},
-       [&](const Plane& plane) { return static_cast<double>(field(plane).lead) / kSecondsPerHour; }},
-      {"number",
-       {{"standard_name", "realization"}, {"units", "1"}},
-       [&](const Plane& plane) { return field(plane).number; }},
-      {"level", level_texts, [&](const Plane& plane) { return field(plane).level; }}};
+       [this](const Plane& plane) { return static_cast<double>(field(plane).lead) / kSecondsPerHour; }},
+      {"number", kMemberTexts,
+       [=, this](const Plane& plane) { return of_members ? std::max(field(plane).number, 0.0) : -1.0; }},
+      {"level", level_texts, [this](const Plane& plane) { return field(plane).level; }}};
   for (Axis& axis : axes)
     axis.values = distinct<double>([&](std::size_t i) { return axis.of(planes[i]); }, count);
+  if (first.range > 0 && !by_step) axes.front().bounds = time_bounds(axes.front(), planes);
   std::erase_if(axes, [&](const Axis& axis) {
     return (axis.name == "step" && !by_step) ||
            (axis.name == "number" && axis.values.size() == 1 && axis.values[0] <= 0) ||
            (axis.name == "level" && axis.values.size() == 1 && !always_has_levels(first.level_type));
   });
+  return axes;
+}
 
-  std::size_t places = 1;
-  std::vector<std::uint64_t> extents;
-  for (const Axis& axis : axes) {
-    extents.push_back(axis.values.size());
-    places *= axis.values.size();
-    if (places > count) break;
+/// Values of messages are over some time that ends with their valid time.
+std::vector<double> GribFile::time_bounds(const Axis& times, const std::vector<Plane>& planes) const {
+  std::vector<double> bounds(2 * times.values.size());
+  for (const Plane& plane : planes) {
+    const double end = times.of(plane);
+    const auto at =
+        static_cast<std::size_t>(std::ranges::lower_bound(times.values, end) - times.values.begin());
+    bounds[2 * at] = end - field(plane).range * kSecondsPerHour;
+    bounds[2 * at + 1] = end;
   }
-  const auto where = [&](const Plane& plane) {
-    std::string text = time_text(valid(plane));
-    for (const Axis& axis : axes)
-      if (axis.name != "time") text += concat(", ", axis.name, " ", axis.of(plane));
-    return text;
-  };
-  if (places > count) {
-    std::vector<std::string> wanted;
-    for (const Axis& axis : axes) wanted.push_back(concat(axis.values.size(), " of ", axis.name));
-    return variable.refuse(concat("its ", count, " messages do not fill its dimensions, ",
-                                  join(wanted, " x "),
-                                  "; choose some that do with: grib_copy -w KEY=VALUE,… IN OUT"));
+  return bounds;
+}
+
+/// "2020-01-01T00:00, level 850". @param at  positions along the axes.
+std::string GribFile::place_text(const std::vector<Axis>& axes, const std::vector<std::size_t>& at) {
+  std::vector<std::string> texts;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    const double value = axes[a].values[at[a]];
+    texts.push_back(axes[a].name == "time" ? time_text(static_cast<std::int64_t>(value))
+                                           : concat(axes[a].name, " ", value));
+  }
+  return join(texts, ", ");
+}
+
+/// Positions of a message along the axes.
+std::vector<std::size_t> GribFile::place_of(const Plane& plane, const std::vector<Axis>& axes) {
+  std::vector<std::size_t> at;
+  for (const Axis& axis : axes)
+    at.push_back(static_cast<std::size_t>(std::ranges::lower_bound(axis.values, axis.of(plane)) -
+                                          axis.values.begin()));
+  return at;
+}
+
+/// Of a variable with fewer messages than places.
+void GribFile::refuse_holes(FileVariable& variable, const std::vector<Plane>& planes,
+                            const std::vector<Axis>& axes) {
+  std::vector<std::vector<std::size_t>> there;
+  for (const Plane& plane : planes) there.push_back(place_of(plane, axes));
+  std::ranges::sort(there);
+  there.erase(std::unique(there.begin(), there.end()), there.end());
+  // The first place that none of them has.
+  std::vector<std::size_t> at(axes.size(), 0);
+  for (std::size_t i = 0; i < there.size() && there[i] == at; ++i) {
+    for (std::size_t a = axes.size(); a-- > 0;) {
+      if (++at[a] < axes[a].values.size()) break;
+      at[a] = 0;
+    }
+  }
+  std::vector<std::string> extents;
+  for (const Axis& axis : axes) extents.push_back(concat(axis.values.size(), " of ", axis.name));
+  variable.refuse(concat("its ", planes.size(), " messages do not fill its dimensions, ",
+                         join(extents, " x "), ": there is none of ", place_text(axes, at),
+                         "; add what lacks, or choose messages that fill them with: grib_copy -w KEY=VALUE,… "
+                         "IN OUT"));
+}
+
+/// Gives a variable its dimensions and each message its place in them.
+void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
+  const std::vector<Axis> axes = axes_of(planes);
+  std::size_t places = 1;
+  for (const Axis& axis : axes) {
+    places *= axis.values.size();
+    if (places > planes.size()) return refuse_holes(variable, planes, axes);
   }
   Array array;
   array.planes.resize(places);
   for (const Plane& plane : planes) {
+    const std::vector<std::size_t> at = place_of(plane, axes);
     std::size_t place = 0;
-    for (const Axis& axis : axes) {
-      const auto at = std::lower_bound(axis.values.begin(), axis.values.end(), axis.of(plane));
-      place = place * axis.values.size() + static_cast<std::size_t>(at - axis.values.begin());
+    for (std::size_t a = 0; a < axes.size(); ++a) place = place * axes[a].values.size() + at[a];
+    if (const Plane& other = array.planes[place]; other.bytes > 0) {
+      const std::string key = difference(other, plane);
+      return variable.refuse(concat("it has two messages of ", place_text(axes, at), ", at bytes ",
+                                    other.offset, " and ", plane.offset, " of the file",
+                                    key.empty() ? "" : concat(", which differ in ", key),
+                                    "; take one of them out with: grib_copy -w KEY=VALUE IN OUT"));
     }
-    if (array.planes[place].bytes > 0)
-      return variable.refuse(concat("it has two messages of ", where(plane), "; take one of them out"));
     array.planes[place] = plane;
   }
+  std::vector<std::uint64_t> extents;
   for (const Axis& axis : axes) {
-    variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts));
+    extents.push_back(axis.values.size());
+    variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts, axis.bounds));
     variable.chunks.append(1);
   }
+  const GribField& first = field(planes.front());
   for (const std::int64_t extent : add_plane(variable, grids_[static_cast<std::size_t>(first.grid)]))
     extents.push_back(static_cast<std::uint64_t>(extent));
   variable.set_extents(extents);
   if (!variable.fault.empty()) return;
+  const auto of_control = [&](const Plane& plane) { return field(plane).number == 0; };
+  const bool along = std::ranges::any_of(axes, [](const Axis& axis) { return axis.name == "number"; });
+  if (!along && std::ranges::any_of(planes, of_control)) add_scalar("number", 0, kMemberTexts);
   variable.id = static_cast<int>(arrays_.size());
   const std::int64_t points = variable.chunks.count();
   variable.bytes = std::clamp<std::int64_t>(planes.front().bytes / points, 1, size_of(variable.type));
@@ -332,18 +331,19 @@ void GribFile::decode(const FileVariable& variable, const Plane& plane, std::spa
     throw DataError(error.what());
   }
   fetched += plane.bytes;
-  const std::size_t wanted = out.size() / sizeof(double);
+  // The buffer is aligned as new aligns bytes, for any number.
+  const std::span values(reinterpret_cast<double*>(out.data()), out.size() / sizeof(double));
+  const std::size_t wanted = values.size();
   std::size_t count = 0;
   {
     const auto lock = lock_io();
     const Handle handle(bytes, concat(variable.name, " of ", path()));
     handle.check(codes_set_double(handle.get(), "missingValue", kMissing), "missingValue");
     handle.check(codes_get_size(handle.get(), "values", &count), "values");
-    // The buffer is aligned as new aligns bytes, for any number.
     if (count == wanted) {
-      handle.check(
-          codes_get_double_array(handle.get(), "values", reinterpret_cast<double*>(out.data()), &count),
-          "values");
+      handle.check(codes_get_double_array(handle.get(), "values", values.data(), &count), "values");
+      if (handle.integer("alternativeRowScanning") != 0)
+        turn_every_other(values, static_cast<std::size_t>(variable.chunks[variable.chunks.rank() - 1]));
     }
   }
   if (count != wanted) {
@@ -383,7 +383,7 @@ std::string eccodes_version() {
 }
 
 std::optional<FileFormat> grib_format() {
-  return format_of<GribFile>(true, [](const File& file) { return holds_at(file, 0, "GRIB"); });
+  return format_of<GribFile>(true, holds_grib);
 }
 
 }  // namespace jigsaw::inline files

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -12,11 +13,15 @@ namespace jigsaw::inline files {
 
 /// What ecCodes says of messages that differ in reference time and values alone.
 struct GribField {
-  std::string name;  ///< its shortName, "2t"; of a parameter that ecCodes does not know its numbers
+  /// Its shortName, "2t"; of a parameter that ecCodes does not know its numbers. Of what is no analysis or
+  /// forecast of the parameter, but made of several or said of them, with what it is: "2t_spread".
+  std::string name;
   std::string units, long_name, standard_name;
   std::string level_type, step_type;  ///< "isobaricInhPa", "instant"
-  double level = 0, number = -1;      ///< number of an ensemble's member, -1: the message names none
+  std::string cell_methods;           ///< as CF has it, "time: mean"; "" where it has no word
+  double level = 0, number = -1;      ///< number of an ensemble's member, 0 of its control run, -1: of none
   std::int64_t lead = 0;              ///< seconds from the reference time to the valid time
+  double range = 0;                   ///< hours over which values are summed, averaged or compared
   int grid = -1;                      ///< number of its grid
   std::string fault;                  ///< why its values cannot be read; then it has no grid
 
@@ -32,22 +37,30 @@ struct GribField {
 ///
 /// - time is the valid time; where two messages of a variable have the same one (forecasts from several
 ///   times), it is the reference time, and there is a dimension step, in hours.
-/// - number is there where messages name a member other than 0, which single analyses do, too; level where
-///   the level is one of pressure, of the model or of potential temperature, or there are several.
+/// - number is there where messages name a member other than 0, beside which those that name none are the
+///   control run, 0; where all are of an ensemble's control run it is a scalar.
+/// - level is there where the level is one of pressure, of the model or of potential temperature, or where
+///   there are several.
 /// - Several variables of one shortName get the kind of level, and if need be of step, before it:
 ///   "surface/t".
-/// - What the bitmap leaves out is _FillValue.
+/// - What is derived from forecasts, as the mean or spread of an ensemble, probabilities, percentiles and
+///   other products are variables of names of their own: "2t_spread".
+/// - What the bitmap leaves out is _FillValue. cell_methods says how values were made in time, and bounds of
+/// it
+///   over which time.
 ///
 /// Of a reduced Gaussian grid that goes round the globe, whose rows are of several lengths, all points are
 /// one dimension, `values`, along which there are latitude and longitude.
 ///
 /// A variable is refused on its own where it is on no grid of latitudes and longitudes, regular or
-/// Gaussian, or where its messages do not fill its dimensions once each. Where
-/// messages stand is found once; each plane is decoded when it is asked for, whole, and kept as chunks are
-/// (files/chunk_cache.h).
+/// Gaussian, where its sums, means or extremes are over times of several lengths, or where its messages do
+/// not fill its dimensions once each. Where messages stand is found once; each plane is decoded when it is
+/// asked for, whole, and kept as chunks are (files/chunk_cache.h).
 class GribFile : public VariableFile {
  public:
   static constexpr const char* kFormat = "GRIB";
+  /// A message that ecCodes has taken apart (files/grib_handle.h).
+  class Handle;
 
   /// @param external  not asked: such a file has no links. @throws DataError
   explicit GribFile(const std::string& path, External external = External::kRefused);
@@ -75,6 +88,14 @@ class GribFile : public VariableFile {
     std::int64_t offset = 0, bytes = 0, reference = 0;
     std::size_t field = 0;
   };
+  /// A dimension with its coordinates, and that of a message.
+  struct Axis {
+    std::string name;
+    std::map<std::string, std::string> texts;
+    std::function<double(const Plane&)> of;
+    std::vector<double> values = {};
+    std::vector<double> bounds = {};  ///< two of each value, or none
+  };
   /// FileVariable::id counts them: what a coordinate holds, or the messages of a variable, row-major.
   struct Array {
     std::vector<double> values;
@@ -83,10 +104,12 @@ class GribFile : public VariableFile {
     /// have one value for each row.
     std::vector<std::int64_t> in_row = {};
   };
-  class Handle;
 
   void read_index();
   GribField describe_message(const GribMessage& message, const std::string& bytes);
+  /// The first key of the headers of two messages in which these differ, with its values, "dataType an and
+  /// fc"; "" where none is known.
+  std::string difference(const Plane& one, const Plane& other) const;
   /// Empty, and why in `fault`, where it has not the rows that the message names.
   std::vector<double> gaussian_latitudes(const Handle& handle, std::string& fault) const;
   /// @param latitudes  of its rows; empty: in equal steps.
@@ -98,10 +121,22 @@ class GribFile : public VariableFile {
   std::vector<std::int64_t> add_plane(FileVariable& variable, const Grid& grid);
   std::int64_t add_points(FileVariable& variable, const Grid& grid);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
+  void check_alike(FileVariable& variable, const std::vector<Plane>& planes) const;
+  std::vector<Axis> axes_of(const std::vector<Plane>& planes) const;
+  std::vector<double> time_bounds(const Axis& times, const std::vector<Plane>& planes) const;
+  static std::string place_text(const std::vector<Axis>& axes, const std::vector<std::size_t>& at);
+  static std::vector<std::size_t> place_of(const Plane& plane, const std::vector<Axis>& axes);
+  static void refuse_holes(FileVariable& variable, const std::vector<Plane>& planes,
+                           const std::vector<Axis>& axes);
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
-  /// The name of a dimension with this coordinate.
+  /// The name of a dimension with this coordinate, and with two bounds of each of its values or none.
   std::string dimension(const std::string& name, const std::vector<double>& values,
-                        const std::map<std::string, std::string>& texts);
+                        const std::map<std::string, std::string>& texts,
+                        const std::vector<double>& bounds = {});
+  /// A scalar coordinate; one that is there already does.
+  void add_scalar(const std::string& name, double value, const std::map<std::string, std::string>& texts);
+  std::string add_coordinate(FileVariable coordinate, const std::vector<double>& values,
+                             const std::vector<double>& bounds);
   /// One value of the latitudes or longitudes of a reduced grid after the other.
   static void fill_degrees(const Array& array, std::int64_t begin, std::span<double> out);
   std::string read_message(const File& file, std::int64_t offset, std::int64_t bytes) const;

@@ -9,15 +9,25 @@
 
 namespace jigsaw::inline files {
 
-/// How a file on another grid becomes one that is read.
-std::string conversion(const std::string& grid_type, const std::string& path) {
-  const bool reduced = grid_type.starts_with("reduced_"), spectral = grid_type == "sh";
+/// Of what cdo does not read, or reads wrong.
+constexpr const char* kFromItsSource =
+    "take it on such a grid from its source (the key grid of requests to MARS or the Climate Data Store), or "
+    "interpolate it beforehand";
+
+std::string conversion(const std::string& grid_type, bool to_and_fro, const std::string& path) {
   const std::string to = std::filesystem::path(path).replace_extension(".nc").string();
-  return concat("cdo -f nc4 ",
-                reduced    ? "-setgridtype,regular"
-                : spectral ? "-sp2gpl"
-                           : "-copy",
-                " ", shell_word(path), " ", shell_word(to));
+  const auto command = [&](const std::string& operation) {
+    return concat("convert it with: cdo -f nc4 ", operation, " ", shell_word(path), " ", shell_word(to));
+  };
+  if (to_and_fro) return kFromItsSource;
+  if (grid_type == "regular_ll" || grid_type == "regular_gg") return command("-copy");
+  if (grid_type == "reduced_gg") return command("-setgridtype,regular");
+  if (grid_type == "sh") return command("-sp2gpl");
+  for (const char* projected : {"rotated_ll", "lambert", "polar_stereographic"})
+    if (grid_type == projected) return command("-setgridtype,curvilinear");
+  if (grid_type == "unstructured_grid")
+    return concat(command("-setgrid,GRIDFILE"), ", where GRIDFILE is the model's own file of its grid");
+  return kFromItsSource;
 }
 
 namespace {
@@ -30,6 +40,34 @@ std::vector<double> spread(double first, double last, std::int64_t count) {
     values.push_back(i + 1 == count && count > 1 ? last : first + (last - first) * share);
   }
   return values;
+}
+
+/// The ends of an axis, which messages round, as they were before where equal parts of a circle fit to them:
+/// of steps of a third of a degree edition 1 says 11.667, and edition 2 11.666667. Of several numbers of
+/// parts that with the most small factors is taken, for of a short axis the step is known to a few
+/// thousandths of itself.
+/// @param rounding  by so much they may be off.
+std::pair<double, double> unrounded(double first, double last, std::int64_t count, double rounding) {
+  constexpr double kCircle = 360, kLeastSteps = 20;
+  constexpr std::int64_t kSmallFactors = 432000;  // 2^7 3^3 5^3
+  const auto steps = static_cast<double>(count - 1);
+  const double step = count > 1 ? (last - first) / steps : 0, off = 2 * rounding / std::max(steps, 1.0);
+  std::pair<double, double> best = {first, last};
+  if (!(std::abs(step) > kLeastSteps * rounding)) return best;
+  std::pair<bool, std::int64_t> score = {false, 0};
+  const auto most = static_cast<std::int64_t>(kCircle / (std::abs(step) - off));
+  for (auto parts = static_cast<std::int64_t>(std::ceil(kCircle / (std::abs(step) + off))); parts <= most;
+       ++parts) {
+    const double exact = std::copysign(kCircle / static_cast<double>(parts), step);
+    const double nearest = exact / 2 * std::round(first / (exact / 2));
+    const bool begins = std::abs(nearest - first) <= rounding;
+    const double begin = begins ? nearest : first, end = begin + exact * steps;
+    const std::pair found{begins, std::gcd(parts, kSmallFactors)};
+    if (std::abs(end - last) > (begins ? 1 : 2) * rounding || found <= score) continue;
+    score = found;
+    best = {begin, end};
+  }
+  return best;
 }
 
 /// The `rows` circles of latitude from that nearest to `first` on of `all` of a Gaussian grid, in degrees
@@ -84,8 +122,15 @@ int GribFile::grid_of(const Handle& handle, std::vector<double> latitudes) {
   constexpr double kCircle = 360;
   while (!to_west && last < west_or_east) last += kCircle;
   while (to_west && last > west_or_east) last -= kCircle;
-  if (latitudes.empty()) latitudes = spread(south_or_north, other, rows);
-  Grid grid{std::move(latitudes), spread(west_or_east, last, columns),
+  // Half of the last digit, and what the number itself is rounded by.
+  constexpr double kHalf = 0.51, kEdition1 = 1e-3, kEdition2 = 1e-6;
+  const double rounding = kHalf * (handle.integer("edition") == 1 ? kEdition1 : kEdition2);
+  const auto in_steps = [&](double from, double to, std::int64_t count) {
+    const auto [begin, end] = unrounded(from, to, count, rounding);
+    return spread(begin, end, count);
+  };
+  if (latitudes.empty()) latitudes = in_steps(south_or_north, other, rows);
+  Grid grid{std::move(latitudes), in_steps(west_or_east, last, columns),
             handle.integer("jPointsAreConsecutive") != 0};
   return number_of(std::move(grid));
 }
@@ -111,12 +156,13 @@ int GribFile::reduced_grid_of(const Handle& handle, std::vector<double> latitude
                east = handle.real("longitudeOfLastGridPointInDegrees");
   const double step = kCircle / static_cast<double>(std::max<std::int64_t>(most, 1));
   const bool whole = std::abs(west) < kRounded && std::abs(east - (kCircle - step)) < kRounded + 0.1 * step;
+  const bool to_and_fro = handle.integer("alternativeRowScanning") != 0;
   const bool filled = std::ranges::all_of(in_row, [](std::int64_t count) { return count > 0; });
   if (sum != points || !filled || in_row.size() != latitudes.size() || !whole ||
-      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0) {
+      handle.integer("iScansNegatively") != 0 || handle.integer("jPointsAreConsecutive") != 0 || to_and_fro) {
     fault = concat("it is on a part of a reduced Gaussian grid, from ", west, " to ", east,
-                   " degrees east, and those round the globe are read; convert it with: ",
-                   conversion("reduced_gg", path()));
+                   " degrees east, and those round the globe are read; ",
+                   conversion("reduced_gg", to_and_fro, path()));
     return -1;
   }
   require_memory({1, points}, "a field", path());
@@ -181,24 +227,57 @@ void GribFile::fill_degrees(const Array& array, std::int64_t begin, std::span<do
 }
 
 std::string GribFile::dimension(const std::string& name, const std::vector<double>& values,
-                                const std::map<std::string, std::string>& texts) {
-  std::string unique = name;
-  for (int number = 2;; ++number) {
-    const FileVariable* known = find(unique);
-    if (known == nullptr) break;
-    const Array& array = arrays_[static_cast<std::size_t>(known->id)];
-    if (array.values == values && known->texts == texts && array.in_row.empty()) return unique;
-    unique = concat(name, "_", number);
-  }
+                                const std::map<std::string, std::string>& texts,
+                                const std::vector<double>& bounds) {
   FileVariable coordinate;
-  coordinate.name = unique;
-  coordinate.id = static_cast<int>(arrays_.size());
-  coordinate.bytes = size_of(coordinate.type);
-  coordinate.dimensions = {unique};
+  coordinate.name = name;
   coordinate.shape = {std::ssize(values)};
   coordinate.texts = texts;
-  variables_.push_back(std::move(coordinate));
-  arrays_.push_back({values, {}});
+  return add_coordinate(std::move(coordinate), values, bounds);
+}
+
+void GribFile::add_scalar(const std::string& name, double value,
+                          const std::map<std::string, std::string>& texts) {
+  FileVariable coordinate;
+  coordinate.name = name;
+  coordinate.texts = texts;
+  add_coordinate(std::move(coordinate), {value}, {});
+}
+
+/// @param coordinate  without dimensions, and with the name that it has where no other one has it.
+/// @param bounds      of each value two, or none.
+std::string GribFile::add_coordinate(FileVariable coordinate, const std::vector<double>& values,
+                                     const std::vector<double>& bounds) {
+  const std::string name = coordinate.name;
+  const auto values_of = [&](const FileVariable* of) {
+    return of == nullptr ? std::vector<double>() : arrays_[static_cast<std::size_t>(of->id)].values;
+  };
+  for (int number = 2;; ++number) {
+    if (!bounds.empty()) coordinate.texts["bounds"] = coordinate.name + "_bnds";
+    const FileVariable* known = find(coordinate.name);
+    if (known == nullptr) break;
+    const bool same = values_of(known) == values && known->texts == coordinate.texts &&
+                      arrays_[static_cast<std::size_t>(known->id)].in_row.empty();
+    if (same && known->shape == coordinate.shape && values_of(find(known->text("bounds"))) == bounds)
+      return known->name;
+    coordinate.name = concat(name, "_", number);
+  }
+  const std::string unique = coordinate.name;
+  const auto add = [&](FileVariable variable, const std::vector<double>& numbers) {
+    variable.id = static_cast<int>(arrays_.size());
+    variable.bytes = size_of(variable.type);
+    variables_.push_back(std::move(variable));
+    arrays_.push_back({numbers, {}});
+  };
+  if (coordinate.shape.rank() > 0) coordinate.dimensions = {unique};
+  const std::string limits_name = coordinate.text("bounds");
+  add(std::move(coordinate), values);
+  if (bounds.empty()) return unique;
+  FileVariable limits;
+  limits.name = limits_name;
+  limits.dimensions = {unique, "bnds"};
+  limits.shape = {std::ssize(values), 2};
+  add(std::move(limits), bounds);
   return unique;
 }
 

@@ -20,8 +20,9 @@ inline constexpr std::int64_t kMostPoints = std::int64_t{1} << 24;
 /// Circles of latitude of a Gaussian grid; finding them takes the square of their number.
 inline constexpr std::int64_t kMostCircles = std::int64_t{1} << 15;
 
-/// How a file on another grid becomes one that is read, as a command.
-std::string conversion(const std::string& grid_type, const std::string& path);
+/// How a file on another grid becomes one that is read: "convert it with: …", a command where one does it.
+/// @param to_and_fro  whether every other row runs the other way, which cdo does not turn.
+std::string conversion(const std::string& grid_type, bool to_and_fro, const std::string& path);
 
 /// A message that ecCodes has taken apart. Under lock_io().
 class GribFile::Handle {
@@ -42,7 +43,7 @@ class GribFile::Handle {
                            printable(codes_get_error_message(status))));
   }
   std::string text(const char* key) const {
-    std::string value(1024, '\0');
+    std::string value(kLongestText, '\0');
     std::size_t length = value.size();
     check(codes_get_string(handle_, key, value.data(), &length), key);
     return printable(value.c_str());
@@ -71,8 +72,17 @@ class GribFile::Handle {
     if (codes_get_long(handle_, key, &value) != CODES_SUCCESS) return std::nullopt;
     return value;
   }
+  /// "" where the message has no such key.
+  std::string find_text(const char* key) const {
+    std::string value(kLongestText, '\0');
+    std::size_t length = value.size();
+    if (codes_get_string(handle_, key, value.data(), &length) != CODES_SUCCESS) return "";
+    return printable(value.c_str());
+  }
 
  private:
+  static constexpr std::size_t kLongestText = 1024;
+
   std::string what_;
   codes_handle* handle_;
 };

@@ -75,6 +75,15 @@ std::string section1(Message& message, std::int64_t at, std::int64_t least) {
   return message.bytes(at, length);
 }
 
+/// @param least  bytes of any message of that kind.
+void check_length(const Message& message, std::int64_t bytes, std::int64_t least) {
+  if (bytes < 0) message.refuse("is damaged: it says that it has more bytes than any file");
+  if (bytes < least) message.refuse(concat("is damaged: it says that it has ", bytes, " bytes"));
+  if (bytes > message.room())
+    message.refuse(
+        concat("is cut off: it has ", bytes, " bytes, and the file ends after ", message.room(), " of them"));
+}
+
 GribMessage edition1(Message& message) {
   GribMessage found{message.offset(), message.number(4, 3), 0, {}, {}};
   constexpr std::int64_t kHasGrid = 0x80, kHasBitmap = 0x40;
@@ -91,7 +100,7 @@ GribMessage edition1(Message& message) {
   constexpr std::int64_t kLarge = 0x800000, kUnit = 120;
   if ((found.bytes & kLarge) != 0) {
     if (const std::int64_t values = message.number(at, 3); values < kUnit)
-      found.bytes = (found.bytes & (kLarge - 1)) * kUnit - values + 4;
+      found.bytes = std::max<std::int64_t>((found.bytes & (kLarge - 1)) * kUnit - values + 4, 0);
   }
   const auto part = [&](std::size_t byte) { return number_of(product, byte); };
   found.reference = seconds_of(message, (part(kCentury) - 1) * 100 + part(kDate), part(kDate + 1),
@@ -102,14 +111,29 @@ GribMessage edition1(Message& message) {
   return found;
 }
 
+/// @param at  behind the values of a message of edition 2.
+void check_end2(Message& message, std::int64_t at, std::int64_t bytes) {
+  const std::int64_t end = at + std::ssize(kEnd);
+  if (end == bytes) return;
+  if (end > bytes)
+    message.refuse(concat("is damaged: its sections end beyond the ", bytes, " bytes that it has"));
+  if (message.bytes(at, std::ssize(kEnd)) == kEnd)
+    message.refuse(concat("is damaged: it ends after ", end, " bytes, and says that it has ", bytes));
+  constexpr std::int64_t kLocal = 2, kProduct = 4;
+  const std::int64_t next = message.number(at + 4, 1);
+  if (next < kLocal || next > kProduct)
+    message.refuse(concat("is damaged: a section ", next, " follows behind its values"));
+  message.refuse(
+      "holds several fields, which are not told apart; write each to a message of its own with: "
+      "grib_copy IN OUT");
+}
+
 GribMessage edition2(Message& message) {
   GribMessage found{message.offset(), message.number(8, 8), 0, {}, {}};
   constexpr int kIdentification = 1, kGrid = 3, kProduct = 4, kValues = 7;
   constexpr std::size_t kDate = 12;
   constexpr std::int64_t kFrame = 16;
-  if (found.bytes < kFrame || found.bytes > message.room())
-    message.refuse(concat("is cut off: it has ", found.bytes, " bytes, and the file ends after ",
-                          message.room(), " of them"));
+  check_length(message, found.bytes, kFrame);
   found.header = concat("2", message.bytes(6, 1));
   std::int64_t at = kFrame;
   for (int last = 0; last != kValues;) {
@@ -134,23 +158,35 @@ GribMessage edition2(Message& message) {
     }
     at += length;
   }
-  if (at + std::ssize(kEnd) != found.bytes)
-    message.refuse(
-        "holds several fields, which are not told apart; write each to a message of its own with: "
-        "grib_copy IN OUT");
+  check_end2(message, at, found.bytes);
   return found;
+}
+
+constexpr std::size_t kEditionAt = 7;  ///< in a message
+
+/// Where a message begins in bytes: at its mark with an edition that is read, else at the first mark; npos
+/// where there is none.
+std::size_t find_message(const std::string& bytes) {
+  for (std::size_t at = bytes.find(kBegin); at != std::string::npos; at = bytes.find(kBegin, at + 1)) {
+    const std::size_t edition = at + kEditionAt;
+    if (edition >= bytes.size() || bytes[edition] == 1 || bytes[edition] == 2) return at;
+  }
+  return bytes.find(kBegin);
+}
+
+std::string bytes_at(const File& file, std::int64_t offset, std::int64_t count) {
+  std::string bytes(static_cast<std::size_t>(count), '\0');
+  file.read(std::as_writable_bytes(std::span(bytes)), offset);
+  return bytes;
 }
 
 /// Where the next message begins, or the end of the file.
 std::int64_t next_begin(const File& file, std::int64_t from) {
   const std::int64_t count = std::min(file.size() - from, kMostBetween);
   if (count < std::ssize(kBegin)) return file.size();
-  std::string bytes(std::min<std::size_t>(static_cast<std::size_t>(count), 4), '\0');
-  file.read(std::as_writable_bytes(std::span(bytes)), from);
-  if (bytes == kBegin) return from;
-  bytes.resize(static_cast<std::size_t>(count));
-  file.read(std::as_writable_bytes(std::span(bytes)), from);
-  const std::size_t found = bytes.find(kBegin);
+  if (bytes_at(file, from, std::ssize(kBegin)) == kBegin) return from;
+  const std::string bytes = bytes_at(file, from, count);
+  const std::size_t found = find_message(bytes);
   // Of a message whose beginning is damaged the end stands right before what follows.
   const std::string between = bytes.substr(0, found);
   const std::size_t last = between.find_last_not_of(std::string_view("\0\r\n", 3));
@@ -165,17 +201,31 @@ std::int64_t next_begin(const File& file, std::int64_t from) {
 
 }  // namespace
 
+bool holds_grib(const File& file) {
+  const std::string bytes = bytes_at(file, 0, std::min(file.size(), kMostBetween));
+  if (bytes.starts_with(kBegin)) return true;
+  const std::size_t found = find_message(bytes);
+  if (found == std::string::npos) return false;
+  try {
+    Message message(file, static_cast<std::int64_t>(found));
+    const std::int64_t edition = message.number(kEditionAt, 1);
+    if (edition != 1 && edition != 2) return false;
+    const std::int64_t length = edition == 1 ? edition1(message).bytes : message.number(8, 8);
+    return message.bytes(length - std::ssize(kEnd), std::ssize(kEnd)) == kEnd;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
 void for_each_grib_message(const File& file, const std::function<void(const GribMessage&)>& use) {
   const std::int64_t size = file.size();
   for (std::int64_t at = next_begin(file, 0); at < size; at = next_begin(file, at)) {
     Message message(file, at);
-    const std::int64_t edition = message.number(7, 1);
+    const std::int64_t edition = message.number(kEditionAt, 1);
     if (edition != 1 && edition != 2)
       message.refuse(concat("is of edition ", edition, "; editions 1 and 2 are read"));
     const GribMessage found = edition == 1 ? edition1(message) : edition2(message);
-    if (found.bytes < std::ssize(found.header) || found.bytes > message.room())
-      message.refuse(concat("is cut off: it has ", found.bytes, " bytes, and the file ends after ",
-                            message.room(), " of them"));
+    check_length(message, found.bytes, std::ssize(found.header));
     if (message.bytes(found.bytes - std::ssize(kEnd), std::ssize(kEnd)) != kEnd)
       message.refuse(concat("is damaged: it does not end after ", found.bytes, " bytes as it says"));
     use(found);

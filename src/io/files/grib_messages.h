@@ -18,8 +18,12 @@ struct GribMessage {
   std::string grid;  ///< the bytes of the section that describes its grid; "" where it has none
 };
 
+/// Whether a file begins with a message, or holds a whole one behind at most 64 KiB of other bytes, as a
+/// heading of WMO's telecommunication system.
+bool holds_grib(const File& file);
+
 /// Calls `use` for every message of a file, in order, of which some hundred bytes are read each. What stands
-/// between messages is passed over, as far as 64 KiB.
+/// before and between messages is passed over, as far as 64 KiB.
 /// @throws DataError  for a file that ends within a message, or whose messages do not end as they say, have
 /// another edition, or hold several fields each.
 void for_each_grib_message(const File& file, const std::function<void(const GribMessage&)>& use);

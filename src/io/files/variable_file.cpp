@@ -488,6 +488,7 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
   const FileFormat* found = nullptr;
   try {
     const File file(path, O_RDONLY);
+    if (file.size() == 0) throw DataError(concat("cannot read ", path, ": it is empty"));
     for (const FileFormat& format : file_formats()) {
       if (dimensions == Dimensions::kByName && !format.names_dimensions) continue;
       if (found == nullptr && format.recognises(file)) found = &format;

@@ -1,173 +1,17 @@
 // GRIB files of both editions as ecCodes writes them, against what was given to it to write.
 #include "files/grib_file.h"
 
-#include <eccodes.h>
-
 #include <array>
 #include <cmath>
-#include <fstream>
-#include <functional>
 #include <numbers>
-#include <optional>
 #include <random>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "fields/file_set.h"
 #include "files/probe.h"
-#include "io/fixtures.h"
-#include "support/temporary_folder.h"
+#include "io/files/grib_fixture.h"
 
 namespace jigsaw {
 namespace grib_file_test {
-
-namespace fs = std::filesystem;
-using testing::put_text;
-using testing::TemporaryFolder;
-using testing::text_of;
-
-constexpr double kMissing = -1e30, kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kBits = 24;
-
-/// A message that is written: a field on 4 rows and 6 columns.
-struct Spec {
-  int edition = 2;
-  std::string name = "t", level_type = "isobaricInhPa";
-  long level = 850, date = 20200101, time = 0, step = 0;
-  std::optional<long> number = {};
-  double north = 60, south = 45, west = 350, east = 375;  ///< degrees
-  std::vector<std::pair<std::string, long>> more = {};
-  std::vector<std::pair<std::string, double>> degrees = {};
-  std::string sample = {};
-};
-constexpr int kRows = 4, kColumns = 6;
-
-void check(int status) {
-  ASSERT_EQ(status, CODES_SUCCESS) << codes_get_error_message(status);
-}
-
-void set_text(codes_handle* handle, const char* key, const std::string& text) {
-  std::size_t length = text.size();
-  check(codes_set_string(handle, key, text.c_str(), &length));
-}
-
-/// @param values  as they stand in the file; NaN is left out by the bitmap
-std::string message(const Spec& spec, std::vector<double> values) {
-  const std::string sample = spec.sample.empty() ? concat("regular_ll_pl_grib", spec.edition) : spec.sample;
-  codes_handle* const handle = codes_grib_handle_new_from_samples(nullptr, sample.c_str());
-  EXPECT_NE(handle, nullptr) << sample;
-  if (handle == nullptr) return "";
-  if (spec.sample.empty()) {
-    check(codes_set_long(handle, "Ni", kColumns));
-    check(codes_set_long(handle, "Nj", kRows));
-    check(codes_set_double(handle, "latitudeOfFirstGridPointInDegrees", spec.north));
-    check(codes_set_double(handle, "latitudeOfLastGridPointInDegrees", spec.south));
-    check(codes_set_double(handle, "longitudeOfFirstGridPointInDegrees", std::fmod(spec.west, 360)));
-    check(codes_set_double(handle, "longitudeOfLastGridPointInDegrees", std::fmod(spec.east, 360)));
-    check(codes_set_double(handle, "iDirectionIncrementInDegrees", 5));
-    check(codes_set_double(handle, "jDirectionIncrementInDegrees", 5));
-  }
-  if (spec.number) {
-    if (spec.edition == 1) check(codes_set_long(handle, "setLocalDefinition", 1));
-    if (spec.edition == 1) check(codes_set_long(handle, "localDefinitionNumber", 1));
-    if (spec.edition == 2) check(codes_set_long(handle, "productDefinitionTemplateNumber", 1));
-    check(codes_set_long(handle, "number", *spec.number));
-  }
-  set_text(handle, "typeOfLevel", spec.level_type);
-  set_text(handle, "shortName", spec.name);
-  check(codes_set_long(handle, "level", spec.level));
-  check(codes_set_long(handle, "dataDate", spec.date));
-  check(codes_set_long(handle, "dataTime", spec.time));
-  check(codes_set_long(handle, "step", spec.step));
-  for (const auto& [key, value] : spec.more) check(codes_set_long(handle, key.c_str(), value));
-  for (const auto& [key, value] : spec.degrees) check(codes_set_double(handle, key.c_str(), value));
-  check(codes_set_long(handle, "bitsPerValue", kBits));
-  if (!values.empty()) {
-    const bool bitmap = std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
-    std::replace_if(
-        values.begin(), values.end(), [](double v) { return std::isnan(v); }, kMissing);
-    check(codes_set_double(handle, "missingValue", kMissing));
-    check(codes_set_long(handle, "bitmapPresent", bitmap ? 1 : 0));
-    check(codes_set_double_array(handle, "values", values.data(), values.size()));
-  }
-  const void* bytes = nullptr;
-  std::size_t count = 0;
-  check(codes_get_message(handle, &bytes, &count));
-  std::string result(static_cast<const char*>(bytes), count);
-  codes_handle_delete(handle);
-  return result;
-}
-
-/// Values of one message lie between 0 and 20 about this, so that packing changes them by less than kNear.
-double value(const Spec& spec, int point) {
-  const double of_name = spec.name == "t" ? 200 : 500;
-  return of_name + 0.1 * static_cast<double>(spec.level) + 1e3 * static_cast<double>(spec.date % 100) +
-         static_cast<double>(spec.time) + 7 * static_cast<double>(spec.step) +
-         100 * static_cast<double>(spec.number.value_or(0)) + 10 + 9 * std::sin(0.8 * point);
-}
-constexpr double kNear = 20.0 / (1 << (kBits - 1)) + 1e-3;  // and of the reference value in float32
-
-std::vector<double> field(const Spec& spec, int missing = -1) {
-  std::vector<double> values;
-  for (int i = 0; i < kRows * kColumns; ++i) values.push_back(i == missing ? kNaN : value(spec, i));
-  return values;
-}
-
-std::vector<double> read(VariableFile& file, const std::string& name, std::optional<Box> box = {}) {
-  const FileVariable* variable = file.find(name);
-  if (variable == nullptr) {
-    ADD_FAILURE() << "no " << name;
-    return {};
-  }
-  const Box wanted = box.value_or(Box::whole(variable->shape));
-  std::vector<double> values(static_cast<std::size_t>(wanted.extent.count()));
-  file.read<double>(*variable, wanted, values);
-  return values;
-}
-
-void expect_near(const std::vector<double>& found, const std::vector<double>& wanted) {
-  ASSERT_EQ(found.size(), wanted.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(std::isnan(found[i]), std::isnan(wanted[i])) << i;
-    if (std::isnan(wanted[i])) continue;
-    EXPECT_NEAR(found[i], wanted[i], kNear) << i;
-  }
-}
-
-class Grib : public ::testing::TestWithParam<int> {
- protected:
-  Spec spec() const {
-    Spec result;
-    result.edition = GetParam();
-    return result;
-  }
-  std::string in(const std::string& name) const { return folder_.path() + "/" + name; }
-  /// t on three levels and 2t at three times, in no order; the bitmap leaves one point of some out.
-  std::string analyses() const {
-    std::string bytes;
-    for (const long time : {600, 0, 1200}) {
-      for (const long level : {500, 1000, 850}) {
-        Spec t = spec();
-        t.time = time;
-        t.level = level;
-        bytes += message(t, field(t, level == 850 ? 7 : -1));
-      }
-      Spec t2m = surface();
-      t2m.time = time;
-      bytes += message(t2m, field(t2m));
-    }
-    return bytes;
-  }
-  Spec surface() const {
-    Spec result = spec();
-    result.name = "2t";
-    result.level_type = "heightAboveGround";
-    result.level = 2;
-    return result;
-  }
-
-  TemporaryFolder folder_;
-};
 
 /// Another rank described it: its messages need not be looked for again.
 TEST_P(Grib, IsTheSameWhereItWasDescribed) {
@@ -282,6 +126,53 @@ TEST_P(Grib, HasStepsAndMembers) {
   expect_near(found, field(each));
 }
 
+/// Beside files of members its control run is member 0, in one file with them or of its own.
+TEST_P(Grib, HasAControlRun) {
+  std::string members, control, single;
+  for (const long time : {0, 600}) {
+    Spec each = surface();
+    each.time = time;
+    single += message(each, field(each));
+    each.number = 0;
+    each.type = GetParam() == 1 ? "cf" : "";
+    control += message(each, field(each));
+    for (const long number : {1, 2}) {
+      each.number = number;
+      each.type = GetParam() == 1 ? "pf" : "";
+      members += message(each, field(each));
+    }
+  }
+  put_text(in("cf.grib"), control);
+  put_text(in("pf.grib"), members);
+  put_text(in("both.grib"), single + members);
+  put_text(in("single.grib"), single);
+  FileSelection all;
+  all.member.all = true;
+  for (const std::vector<std::string>& paths :
+       {std::vector{in("pf.grib"), in("cf.grib")}, {in("both.grib")}}) {
+    FileSet files(paths, all);
+    files.select({"2t", {}}, true);
+    EXPECT_EQ(files.member_numbers(), (std::vector<double>{0, 1, 2}));
+    for (const std::int32_t number : {0, 1, 2}) {
+      std::vector<double> found(kRows * kColumns);
+      files.read({"2t", {}}, {at("2020-01-01T06:00"), number}, {{0, 0}, {kRows, kColumns}}, found);
+      Spec each = surface();
+      each.time = 600;
+      each.number = number;
+      expect_near(found, field(each));
+    }
+  }
+  FileSelection first;
+  first.member.number = 0;
+  FileSet files({in("cf.grib"), in("pf.grib")}, first);
+  files.select({"2t", {}}, true);
+  EXPECT_EQ(files.times({"2t", {}}).size(), 2U);
+  ASSERT_TRUE(files.member().has_value());
+  EXPECT_EQ(files.member()->values, std::vector<double>{0});
+  EXPECT_EQ(GribFile(in("cf.grib")).find("number")->shape, Shape{});
+  EXPECT_EQ(GribFile(in("single.grib")).find("number"), nullptr);
+}
+
 TEST_P(Grib, RunsAsItSays) {
   Spec south = spec();
   std::swap(south.north, south.south);
@@ -308,6 +199,23 @@ TEST_P(Grib, RunsAsItSays) {
   expect_near(read(by_columns, "t"), field(columns));
 }
 
+/// As the National Digital Forecast Database has them.
+TEST_P(Grib, WhoseRowsRunToAndFroIsTurned) {
+  if (GetParam() == 1) GTEST_SKIP() << "edition 1 has no such rows";
+  for (const bool columns : {false, true}) {
+    Spec each = spec();
+    each.more = {{"jPointsAreConsecutive", columns ? 1 : 0}, {"alternativeRowScanning", 1}};
+    std::vector<double> stored = field(each, 8), wanted = stored;
+    const int run = columns ? kRows : kColumns;
+    for (int begin = run; begin < kRows * kColumns; begin += 2 * run)
+      std::reverse(wanted.begin() + begin, wanted.begin() + begin + run);
+    put_text(in("a.grib"), message(each, stored));
+    const auto file = open_variables(in("a.grib"), Dimensions::kByName);
+    expect_near(read(*file, "t"), wanted);
+    expect_near(read(*open_described(file->describe(), External::kRefused), "t"), wanted);
+  }
+}
+
 TEST_P(Grib, OfOneNameOnSeveralKindsOfLevelIsSeveralVariables) {
   Spec ground = spec();
   ground.level_type = "surface";
@@ -319,10 +227,45 @@ TEST_P(Grib, OfOneNameOnSeveralKindsOfLevelIsSeveralVariables) {
   expect_near(read(file, "isobaricInhPa/t"), field(above));
 }
 
-std::string refusal(const std::function<void()>& action) {
-  const std::string said = message_of<DataError>(action);
-  EXPECT_EQ(said.find('\n'), std::string::npos) << said;
-  return said;
+/// What else is in a file decides of its name, not of whether it is found.
+TEST_P(Grib, OfSeveralKindsOfLevelIsFoundByTheLevelThatIsAskedFor) {
+  Spec ground = spec(), above = spec(), later = spec();
+  ground.level_type = "surface";
+  ground.level = 0;
+  later.time = 600;
+  put_text(in("a.grib"), message(above, field(above)) + message(ground, field(ground)));
+  put_text(in("b.grib"), message(later, field(later)));
+  FileSet files({in("a.grib"), in("b.grib")});
+  for (const char* name : {"t", "isobaricInhPa/t", "isobaricInhPa_instant/t", "temperature"}) {
+    SCOPED_TRACE(name);
+    const Field found{name, 850.0};
+    files.select(found, true);
+    EXPECT_EQ(files.times(found), (std::vector<Time>{at("2020-01-01"), at("2020-01-01T06:00")}));
+    std::vector<double> values(kRows * kColumns);
+    files.read(found, at("2020-01-01"), {{0, 0}, {kRows, kColumns}}, values);
+    expect_near(values, field(above));
+  }
+  const std::vector<VariableSummary> catalogue = FileSet({in("a.grib"), in("b.grib")}).catalogue();
+  ASSERT_EQ(catalogue.size(), 2U);
+  EXPECT_EQ(catalogue[0].name, "isobaricInhPa/t");
+  EXPECT_EQ(catalogue[0].times.size(), 2U);
+  EXPECT_EQ(catalogue[1].name, "surface/t");
+  const Field surface{"surface/t", {}};
+  files.select(surface, true);
+  EXPECT_EQ(files.times(surface), std::vector<Time>{at("2020-01-01")});
+  FileSet first({in("a.grib")});
+  first.select({"t", {}}, true);
+  std::vector<double> values(kRows * kColumns);
+  first.read({"t", {}}, at("2020-01-01"), {{0, 0}, {kRows, kColumns}}, values);
+  expect_near(values, field(ground));
+  EXPECT_NE(refusal([&] {
+              files.select({"t", {}}, true);
+            }).find("has levels; name those that you want"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] {
+              files.select({"t", 500.0}, true);
+            }).find("has no level 500; levels there: 850"),
+            std::string::npos);
 }
 
 /// Its rows are where Legendre's polynomial is 0; parts of it and those from south to north, too.
@@ -358,28 +301,6 @@ TEST_P(Grib, OnARegularGaussianGridIsRead) {
   EXPECT_NE(said.find("it is on 64 rows from 80 to -87.864 degrees, which a Gaussian grid of 64 circles"),
             std::string::npos)
       << said;
-}
-
-/// What ecCodes says of each point of a message.
-std::vector<double> degrees_of(const std::string& bytes, const char* key) {
-  codes_handle* const handle = codes_handle_new_from_message(nullptr, bytes.data(), bytes.size());
-  std::size_t count = 0;
-  check(codes_get_size(handle, key, &count));
-  std::vector<double> values(count);
-  check(codes_get_double_array(handle, key, values.data(), &count));
-  codes_handle_delete(handle);
-  return values;
-}
-
-std::string with(const std::string& bytes, const char* key, double value) {
-  codes_handle* const handle = codes_handle_new_from_message_copy(nullptr, bytes.data(), bytes.size());
-  check(codes_set_double(handle, key, value));
-  const void* changed = nullptr;
-  std::size_t count = 0;
-  check(codes_get_message(handle, &changed, &count));
-  std::string result(static_cast<const char*>(changed), count);
-  codes_handle_delete(handle);
-  return result;
 }
 
 constexpr std::size_t kReduced = 6114;  // points of the grid N32
@@ -456,7 +377,10 @@ TEST_P(Grib, WhoseMessagesDoNotFillItsDimensionsIsRefused) {
   EXPECT_NE(refusal([&] {
               GribFile file(in("a.grib"));
               read(file, "t");
-            }).find("its 10 messages do not fill its dimensions, 3 of time x 4 of level"),
+            })
+                .find("its 10 messages do not fill its dimensions, 3 of time x 4 of level: there is none of "
+                      "2020-01-01T06:00, "
+                      "level 300; add what lacks, or choose messages"),
             std::string::npos);
   more.level = 500;
   put_text(in("b.grib"), whole + message(more, field(more)));
@@ -530,6 +454,37 @@ TEST_P(Grib, ChangedAtRandomEndsWithValuesOrWithADataError) {
             << " ended the process that reads headers\n";
   EXPECT_GT(read_whole, 0);
   EXPECT_GT(refused, 0);
+}
+
+/// Edition 1 rounds the ends of grids to thousandths of a degree, edition 2 to millionths.
+TEST(GribGrids, OfBothEditionsAreOneWhereRoundingAloneDiffers) {
+  const TemporaryFolder folder;
+  for (const auto& [north, west] : {std::pair{61.0, 10 + 1. / 3}, {60.0625, 350.0625}}) {
+    const double step = north == 61 ? 1. / 3 : 0.0625;
+    std::vector<std::string> paths;
+    for (const int edition : {1, 2}) {
+      Spec each;
+      each.edition = edition;
+      each.time = 600 * (edition - 1);
+      each.north = north;
+      each.south = north - 3 * step;
+      each.west = west;
+      each.east = west + 5 * step;
+      paths.push_back(folder.path() + concat("/", north, "_", edition, ".grib"));
+      put_text(paths.back(), message(each, field(each)));
+    }
+    GribFile first(paths[0]), second(paths[1]);
+    const std::vector<double> rows = read(first, "latitude"), columns = read(first, "longitude");
+    EXPECT_EQ(rows, read(second, "latitude"));
+    EXPECT_EQ(columns, read(second, "longitude"));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_NEAR(rows[i], north - static_cast<double>(i) * step, 1e-9);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      EXPECT_NEAR(columns[i], west + static_cast<double>(i) * step, 1e-9);
+    FileSet files(paths);
+    files.select({"t", 850.0}, true);
+    EXPECT_EQ(files.times({"t", 850.0}).size(), 2U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Editions, Grib, ::testing::Values(1, 2));

@@ -267,6 +267,9 @@ TEST(VariableFile, IsOpenedByItsContentNotItsName) {
             concat("cannot read ", in("text.nc"), ": it is no HDF5 or NetCDF or NIfTI", grib,
                    " file but a text file"));
   EXPECT_THROW(open_variables(in("nowhere.nc"), Dimensions::kByName), DataError);
+  std::ofstream(in("empty.nc")).close();
+  EXPECT_EQ(message_of<DataError>([&] { open_variables(in("empty.nc"), Dimensions::kByName); }),
+            concat("cannot read ", in("empty.nc"), ": it is empty"));
 }
 
 }  // namespace netcdf_file_test
