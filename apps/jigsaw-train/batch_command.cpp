@@ -57,6 +57,7 @@ Configuration on_one_rank(Configuration configuration) {
 ExitCode run_batch(const BatchArguments& options) {
   return run_job(options.configuration, [&](Job& job) {
     together(job.world, [&] {
+      keep_configuration(options.configuration, {{"--output", options.output}});
       if (job.world.size() == 1) return;
       throw ConfigError(concat("command line: batch is for one rank, which reads samples whole, not for ",
                                job.world.size()));

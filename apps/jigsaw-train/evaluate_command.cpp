@@ -182,6 +182,11 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
       if (configuration.data.of_sequences()) refuse_for_sequences(options);
       refuse_model(options);
       refuse_void(options);
+      keep_configuration(options.model.configuration, {{"--json", options.json},
+                                                       {"--netcdf", options.netcdf},
+                                                       {"--maps", options.maps.climate},
+                                                       {"--error-maps", options.maps.errors},
+                                                       {"--by-start", options.maps.starts}});
       if (images) {
         scores.windows = windows_of(options.windows, configuration.data);
       } else {

@@ -23,7 +23,6 @@
 #include "kernels/cuda_context.h"
 #include "kernels/flush_to_zero.h"
 #include "kernels/remarks.h"
-#include "predict/output_file.h"
 #include "samples/shared_chunks.h"
 #include "stop_signals.h"
 #include "task/device.h"
@@ -100,7 +99,6 @@ Start start_by(const ConfigArguments& arguments, Communicator& everyone) {
   Start start;
   together(everyone, [&] { start.configuration = parsed(Json::from_cbor(json), &start.idle); });
   start.folder = std::filesystem::absolute(arguments.config).parent_path();
-  OutputFile::protect(arguments.config);
   start.quiet = arguments.quiet;
   return start;
 }

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -28,6 +29,16 @@ CommandOption add_model(const CommandOptions& command, ModelArguments& arguments
   return command.add_option("--checkpoint", arguments.checkpoints,
                             "The checkpoint's folder, or a run directory for its newest; of images several, "
                             "such as those of folds, whose predictions are averaged");
+}
+
+void keep_configuration(const ConfigArguments& arguments,
+                        const std::vector<std::pair<const char*, std::string>>& outputs) {
+  for (const auto& [option, path] : outputs) {
+    std::error_code ignored;
+    if (path.empty() || !std::filesystem::equivalent(path, arguments.config, ignored)) continue;
+    throw ConfigError(
+        concat("command line: ", option, " ", path, " is read, and is not replaced; name another file"));
+  }
 }
 
 void require_one_checkpoint(const ModelArguments& arguments) {

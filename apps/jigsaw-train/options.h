@@ -26,6 +26,10 @@ struct ModelArguments {
 };
 /// --config, --set, --quiet, --checkpoint and --average. @return  --checkpoint.
 CommandOption add_model(const CommandOptions& command, ModelArguments& arguments);
+/// @param outputs  options and what they name; "" for nothing.
+/// @throws ConfigError  where one is the configuration that is read.
+void keep_configuration(const ConfigArguments& arguments,
+                        const std::vector<std::pair<const char*, std::string>>& outputs);
 /// @throws ConfigError  for several checkpoints of a model of forecasts.
 void require_one_checkpoint(const ModelArguments& arguments);
 

@@ -171,6 +171,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     WindowOptions windows;
     together(job.world, [&] {
       refuse_options(options, kind);
+      keep_configuration(options.model.configuration, {{"--output", options.output}});
       if (images) {
         windows = windows_of(options.windows, configuration.data);
       } else {
@@ -264,7 +265,7 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   const CommandOption start =
       command.add_option("--start", options->starts,
                          "Times that forecasts start from, like 2019-03-01T06:00; 2019-03-01 is the first "
-                         "time of that day");
+                         "time of that day; latest: the newest of which all inputs are there");
   command
       .add_option("--start-step", options->start_step,
                   "Of sequences: the state that forecasts start from, from 0 on; default: the first whose "

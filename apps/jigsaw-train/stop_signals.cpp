@@ -74,7 +74,7 @@ void install_stop_signals() {
 
 void remove_stop_signals() {
   stops = false;
-  set_handler(SIG_DFL);
+  set_handler(remove_and_end);
 }
 
 const std::atomic<int>& keep_stop_signals() {
@@ -90,7 +90,6 @@ void remove_on_stop(const std::string& file) {
     *std::ranges::copy(folder, folder_to_remove.begin()).out = 0;
     removes = !file.empty();
   }
-  if (!stops.load()) set_handler(removes.load() ? remove_and_end : SIG_DFL);
 }
 
 }  // namespace jigsaw

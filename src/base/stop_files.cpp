@@ -36,12 +36,18 @@ StopFile::StopFile(const std::string& path) {
 }
 
 StopFile::~StopFile() {
-  if (slot_ >= 0) slots[static_cast<std::size_t>(slot_)].state = Slot::kFree;
+  if (slot_ < 0) return;
+  Slot& slot = slots[static_cast<std::size_t>(slot_)];
+  // One that a signal is about to remove stays as it is.
+  Slot::State named = Slot::kNamed;
+  if (slot.state.compare_exchange_strong(named, Slot::kTaken)) slot.state = Slot::kFree;
 }
 
 void remove_stop_files() {
-  for (Slot& slot : slots)
-    if (slot.state.load() == Slot::kNamed) ::unlink(slot.path.data());
+  for (Slot& slot : slots) {
+    Slot::State named = Slot::kNamed;
+    if (slot.state.compare_exchange_strong(named, Slot::kTaken)) ::unlink(slot.path.data());
+  }
 }
 
 }  // namespace jigsaw::inline base

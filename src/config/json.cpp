@@ -105,11 +105,15 @@ class Builder {
     const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
     while (begin > 0 && is_letter(text_[begin]) && is_letter(text_[begin - 1])) --begin;
     const std::string_view rest = text_.substr(begin);
+    const auto is_word = [](std::string_view text, std::string_view word) {
+      return text.starts_with(word) &&
+             (text.size() == word.size() || std::isalnum(static_cast<unsigned char>(text[word.size()])) == 0);
+    };
     for (const auto& [written, meant] : {std::pair{"True", "true"}, {"False", "false"}, {"None", "null"}}) {
-      if (rest.starts_with(written)) return concat(written, " is ", meant, " in JSON");
+      if (is_word(rest, written)) return concat(written, " is ", meant, " in JSON");
     }
     for (const char* number : {"NaN", "Infinity", "nan", "inf"})
-      if (rest.starts_with(number)) return concat("JSON has no number ", number);
+      if (is_word(rest, number)) return concat("JSON has no number ", number);
     if (rest.starts_with("#")) return "a comment begins with // in place of #";
     for (const char* quote : {"'", "“", "”", "„", "‘", "’"})
       if (rest.starts_with(quote))

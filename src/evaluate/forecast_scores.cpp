@@ -79,6 +79,7 @@ void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std:
   put(truth, of(ScoreSum::kTruthValues), weight);
   put(persistence, of(ScoreSum::kReferenceSquares), of(ScoreSum::kReferenceWeight));
   put(persistence_absolute, of(ScoreSum::kReferenceAbsolute), of(ScoreSum::kReferenceWeight));
+  put(climatology, of(ScoreSum::kTruth), of(ScoreSum::kClimateWeight));
   put(correlation, of(ScoreSum::kProduct), std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth)));
 }
 
@@ -315,7 +316,9 @@ ForecastScore ForecastScores::score(int lead, std::size_t channel, std::size_t r
 
 ForecastScore ForecastScores::score_of(const Means& means) const {
   ForecastScore score{std::sqrt(means.squares.value()), means.absolute.value(), means.errors.value(),
-                      means.correlation.value(), std::sqrt(means.persistence.value())};
+                      means.correlation.value()};
+  score.persistence_rmse = std::sqrt(means.persistence.value());
+  score.climatology_rmse = std::sqrt(means.climatology.value());
   score.crps = means.crps.value();
   score.spread = std::sqrt(means.variance.value());
   score.spread_skill = spread_skill(score.spread, score.rmse, members_);

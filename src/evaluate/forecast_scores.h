@@ -24,6 +24,7 @@ struct ForecastScore {
   double rmse = 0, mae = 0, bias = 0;
   double acc = 0;  ///< anomaly correlation with the climatology
   double persistence_rmse = 0;
+  double climatology_rmse = 0;
   double crps = 0, spread = 0;  ///< of several members
   double spread_skill = 0;      ///< as jigsaw::spread_skill()
   double crps_skill = 0;        ///< 1 − CRPS/(MAE of persistence), which is the CRPS of one forecast
@@ -32,8 +33,8 @@ struct ForecastScore {
   double forecast_mean = 0, truth_mean = 0;
 };
 
-/// Scores of single forecasts, at all leads. Where several are averaged, the square of the root mean square
-/// error of all is the mean of these squares, and other means are those of these.
+/// Scores of single forecasts, at all leads. Of several together roots (of squares, and the spread) are those
+/// of the mean of these squares, ratios those of the means, and all else is the mean of these.
 struct StartScores {
   std::vector<Time> starts;
   std::size_t channels = 0, regions = 0;
@@ -111,12 +112,12 @@ class ForecastScores {
     double value() const { return sum / count; }
   };
   struct Means {
-    Mean squares, absolute, errors, persistence, persistence_absolute, correlation, crps, variance, scored,
-        truth;
-    static constexpr std::size_t kCount = 10;
+    Mean squares, absolute, errors, persistence, persistence_absolute, climatology, correlation, crps,
+        variance, scored, truth;
+    static constexpr std::size_t kCount = 11;
     std::array<Mean*, kCount> each() {
-      return {&squares,     &absolute, &errors,   &persistence, &persistence_absolute,
-              &correlation, &crps,     &variance, &scored,      &truth};
+      return {&squares, &absolute, &errors, &persistence, &persistence_absolute, &climatology, &correlation,
+              &crps,    &variance, &scored, &truth};
     }
     void add(Means& others);
     /// Of one sample. @param whole  the weight of all points of the region.

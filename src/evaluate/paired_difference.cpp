@@ -1,5 +1,6 @@
 #include "evaluate/paired_difference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -69,7 +70,8 @@ PairedDifference paired_difference(std::span<const double> differences, std::spa
     products += here * (differences[i - 1] - result.mean);
     pairs += 1;
   }
-  const double correlation = pairs > 0 && squares > 0 ? (products / pairs) / (squares / n) : 0;
+  // Of few pairs it may come out above 1.
+  const double correlation = pairs > 0 && squares > 0 ? std::min(1.0, (products / pairs) / (squares / n)) : 0;
   if (correlation > 0) result.independent = n * (1 - correlation) / (1 + correlation);
   constexpr double kFewest = 3;
   if (!(result.independent >= kFewest)) return result;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <numeric>
 #include <string>
+#include <tuple>
 
 #include "base/text.h"
 #include "predict/forecast_file.h"
@@ -38,10 +39,23 @@ ScoreAxes::ScoreAxes(NetcdfOutput& file, const ScoredLeads& scored, const std::v
   file.add_text(values_.back().first, "long_name", "region, by number: " + join(names, ", "));
   file.add_numbers(values_.back().first, "flag_values", numbers);
   file.add_text(values_.back().first, "flag_meanings", join(words, " "));
+  for (const auto& [name, limit, units] : {std::tuple{"region_south", &Region::south, "degrees_north"},
+                                           {"region_north", &Region::north, "degrees_north"},
+                                           {"region_west", &Region::west, "degrees_east"},
+                                           {"region_east", &Region::east, "degrees_east"}}) {
+    const int variable = file.add_variable(name, NetcdfOutput::Type::kDouble, {region_});
+    file.add_text(variable, "long_name",
+                  concat("limit of the ", std::string(name).replace(6, 1, " in the ")));
+    file.add_text(variable, "units", units);
+    std::vector<double> limits;
+    for (const Region& region : regions) limits.push_back(region.*limit);
+    limits_.emplace_back(variable, limits);
+  }
 }
 
 void ScoreAxes::write(NetcdfOutput& file) const {
   for (const auto& [variable, values] : values_) file.write(variable, values);
+  for (const auto& [variable, limits] : limits_) file.write(variable, limits);
 }
 
 }  // namespace jigsaw::inline evaluate

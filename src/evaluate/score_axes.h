@@ -16,7 +16,8 @@ struct ScoredLeads {
 };
 
 /// The dimensions and coordinates that all files of scores have: `lead_time` in the unit of predict's files,
-/// and `region` by number, whose names are its flag_meanings.
+/// and `region` by number, whose names are its flag_meanings and limits `region_south`, `region_north`,
+/// `region_west` and `region_east`.
 class ScoreAxes {
  public:
   ScoreAxes() = default;
@@ -34,6 +35,7 @@ class ScoreAxes {
 
   int lead_ = -1, region_ = -1;
   std::vector<std::pair<int, std::vector<int>>> values_;  ///< by variable
+  std::vector<std::pair<int, std::vector<double>>> limits_;
 };
 
 }  // namespace jigsaw::inline evaluate

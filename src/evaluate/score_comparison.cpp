@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "evaluate/score_measures.h"
 #include "evaluate/score_table.h"
+#include "fields/units.h"
 #include "files/variable_file.h"
 #include "times/time_axis.h"
 
@@ -31,7 +32,12 @@ class ScoresByStart {
     const FileVariable& lead = coordinate("lead_time");
     leads_ = file_->read_all(lead);
     lead_units_ = lead.text("units");
-    regions_ = split(coordinate("region").text("flag_meanings"), ' ');
+    const FileVariable& region = coordinate("region");
+    regions_ = split(region.text("flag_meanings"), ' ');
+    for (const char* limit : {"region_south", "region_north", "region_west", "region_east"})
+      limits_.push_back(file_->read_all(coordinate(limit)));
+    if (std::ssize(regions_) != region.shape[0]) refuse();
+    if (std::set<Time>(starts_.begin(), starts_.end()).size() != starts_.size()) refuse();
   }
 
   const std::string& path() const { return file_->path(); }
@@ -45,7 +51,7 @@ class ScoresByStart {
     std::vector<std::string> names;
     const std::string ending = "_" + score;
     for (const FileVariable& variable : file_->variables()) {
-      if (variable.shape.rank() != 3 || !variable.name.ends_with(ending)) continue;
+      if (variable.shape != shape() || !variable.numeric() || !variable.name.ends_with(ending)) continue;
       names.push_back(variable.name.substr(0, variable.name.size() - ending.size()));
       // "t_persistence_rmse" is no rmse of "t_persistence".
       if (std::ranges::any_of(kMeasures, [&](const Measure& measure) {
@@ -58,12 +64,19 @@ class ScoresByStart {
   }
   /// [starts, regions, leads].
   std::vector<double> values(const std::string& name) const { return file_->read_all(*file_->find(name)); }
+  /// The limits of a region.
+  std::vector<double> limits(std::size_t region) const {
+    std::vector<double> all;
+    for (const std::vector<double>& limit : limits_) all.push_back(limit.at(region));
+    return all;
+  }
   std::string units(const std::string& name) const { return file_->find(name)->text("units"); }
   std::size_t index(std::size_t start, std::size_t region, std::size_t lead) const {
     return (start * regions_.size() + region) * leads_.size() + lead;
   }
 
  private:
+  Shape shape() const { return {std::ssize(starts_), std::ssize(regions_), std::ssize(leads_)}; }
   [[noreturn]] void refuse() const {
     throw DataError(concat(file_->path(), " holds no scores by start, as evaluate --by-start writes them"));
   }
@@ -79,6 +92,7 @@ class ScoresByStart {
   std::vector<double> leads_;
   std::string lead_units_;
   std::vector<std::string> regions_;
+  std::vector<std::vector<double>> limits_;  // of each side those of all regions
 };
 
 /// Where something stands in both.
@@ -93,7 +107,7 @@ std::vector<std::pair<std::size_t, std::size_t>> common(const std::vector<T>& fi
   return places;
 }
 
-/// Two series of one score, by start; of rmse their squares.
+/// Two series of one score, by start; of roots their squares.
 struct Pairs {
   std::vector<double> first, second;
   std::vector<Time> starts;
@@ -113,7 +127,9 @@ struct Pairs {
       sum += first[i];
       other += second[i];
       differences.push_back(second[i] - first[i]);
-      following.push_back(i > 0 && starts[i] - starts[i - 1] == step ? 1 : 0);
+      // Months are of several lengths.
+      const Time apart = i > 0 ? std::abs(starts[i] - starts[i - 1] - step) : step;
+      following.push_back(i > 0 && 10 * apart <= step ? 1 : 0);
     }
     to.forecasts = std::ssize(starts);
     const auto n = static_cast<double>(starts.size());
@@ -123,6 +139,7 @@ struct Pairs {
     if (!roots) return;
     // √b − √a = (b − a)/(√b + √a).
     const double by = to.first + to.second;
+    if (by == 0) return;
     for (double* const part : {&to.difference.mean, &to.difference.low, &to.difference.high}) *part /= by;
   }
 };
@@ -135,6 +152,11 @@ Time usual_distance(const std::vector<Time>& times) {
   return most == counts.end() ? 0 : most->first;
 }
 
+/// Whether a score is the root of what is averaged over forecasts.
+bool is_root(const std::string& score) {
+  return score.ends_with("rmse") || score == "spread";
+}
+
 /// Those that are asked for, or by default there.
 std::vector<std::string> chosen_scores(const ScoresByStart& first, const ScoresByStart& second,
                                        const std::vector<std::string>& scores) {
@@ -143,6 +165,11 @@ std::vector<std::string> chosen_scores(const ScoresByStart& first, const ScoresB
   };
   std::vector<std::string> chosen;
   for (const std::string& score : scores.empty() ? std::vector<std::string>{"rmse", "crps"} : scores) {
+    if (score == "spread_skill" || score == "crps_skill") {
+      throw ConfigError(concat("command line: --score ", score,
+                               " is a ratio of means over all forecasts, and of single ones says nothing; "
+                               "compare spread, crps or rmse"));
+    }
     if (have(score)) {
       chosen.push_back(score);
     } else if (!scores.empty()) {
@@ -166,6 +193,11 @@ ScoreComparison compare_scores(const std::string& first_path, const std::string&
     throw DataError(concat(both, " have no start in common"));
   if (first.lead_units() != second.lead_units() || leads.empty() || regions_there.empty())
     throw DataError(concat(both, " have no lead and region in common"));
+  for (const auto& [here, there] : regions_there) {
+    if (first.limits(here) != second.limits(there))
+      throw DataError(concat("the region ", first.regions()[here], " has other limits in ", first.path(),
+                             " than in ", second.path()));
+  }
   ScoreComparison result;
   result.paths = {first.path(), second.path()};
   result.lead_units = first.lead_units();
@@ -176,11 +208,16 @@ ScoreComparison compare_scores(const std::string& first_path, const std::string&
   for (const auto& place : starts) times.push_back(first.starts()[place.first]);
   const Time step = usual_distance(times);
   for (const std::string& score : chosen_scores(first, second, scores)) {
-    const bool roots = score == "rmse" || score == "persistence_rmse";
+    const bool roots = is_root(score);
     const std::vector<std::string> there = second.variables(score);
     for (const std::string& variable : first.variables(score)) {
       if (std::ranges::find(there, variable) == there.end()) continue;
       const std::string name = concat(variable, "_", score);
+      if (!first.units(name).empty() && !second.units(name).empty() &&
+          !same_unit(first.units(name), second.units(name))) {
+        throw DataError(concat(name, " is in \"", first.units(name), "\" in ", first.path(), " and in \"",
+                               second.units(name), "\" in ", second.path()));
+      }
       const std::vector<double> of_first = first.values(name), of_second = second.values(name);
       for (const auto& region : regions_there) {
         for (const auto& lead : leads) {
@@ -207,6 +244,7 @@ ScoreComparison compare_scores(const std::string& first_path, const std::string&
 }
 
 std::vector<std::string> table_of(const ScoreComparison& comparison, const std::string& region) {
+  std::ptrdiff_t left_out = 0;
   std::vector<std::string> lines = {
       concat("first:  ", comparison.paths[0]), concat("second: ", comparison.paths[1]),
       concat(counted(comparison.starts, "forecast"), " of both, from ", comparison.first_start, " to ",
@@ -236,8 +274,11 @@ std::vector<std::string> table_of(const ScoreComparison& comparison, const std::
         lines.push_back(line);
       }
     }
+    left_out = std::max(left_out, (end - row) - std::ssize(shown_leads(static_cast<int>(end - row))));
     row = end;
   }
+  if (left_out > 0)
+    lines.push_back(concat(left_out, " leads of each are left out here; the file of --json holds all"));
   return lines;
 }
 

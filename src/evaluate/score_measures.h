@@ -24,6 +24,8 @@ inline constexpr std::array kMeasures = {
             &ForecastScore::acc_forecasts, false},
     Measure{"persistence_rmse", "root mean square error of persistence", &ForecastScore::persistence_rmse,
             true, "persist."},
+    Measure{"climatology_rmse", "root mean square error of the climatology", &ForecastScore::climatology_rmse,
+            true, "climat."},
     Measure{"scored", "share of the area with a truth that counts", &ForecastScore::scored, false},
     Measure{"forecast_mean", "spatial mean of forecasts", &ForecastScore::forecast_mean, true},
     Measure{"truth_mean", "spatial mean of the truth", &ForecastScore::truth_mean, true},
@@ -37,7 +39,7 @@ inline constexpr std::array kMeasures = {
 
 /// Those of forecasts of so many members.
 inline std::span<const Measure> measures_of(std::int64_t members) {
-  constexpr std::size_t kOfOne = 9;
+  constexpr std::size_t kOfOne = 10;
   return std::span(kMeasures).first(members > 1 ? kMeasures.size() : kOfOne);
 }
 

@@ -24,6 +24,10 @@ std::vector<ThresholdMeasure> threshold_measures(std::int64_t members) {
   if (members > 1) {
     measures.push_back({"brier", "Brier score of the share of members", &S::brier, "Brier"});
     measures.push_back({"brier_skill", "Brier skill score over the base rate", &S::brier_skill, "BSS"});
+    measures.push_back({"reliability", "reliability part of the Brier score", &S::reliability, ""});
+    measures.push_back({"resolution", "resolution part of the Brier score", &S::resolution, ""});
+    measures.push_back(
+        {"roc_area", "area under the relative operating characteristic", &S::roc_area, "ROC area"});
   }
   return measures;
 }

@@ -271,6 +271,18 @@ void ThresholdScores::add_probabilities(const Table& of, ThresholdScore& score) 
     score.brier += (event * (1 - share) * (1 - share) + none * share * share) / total;
     score.forecast_share.push_back((event + none) / total);
     score.observed_frequency.push_back(event / (event + none));
+    if (!(event + none > 0)) continue;
+    const double came = event / (event + none), forecast = (event + none) / total;
+    score.reliability += forecast * (share - came) * (share - came);
+    score.resolution += forecast * (came - score.base_rate) * (came - score.base_rate);
+  }
+  // Trapezoids from "all members" to "any number of them".
+  const double events =
+      std::accumulate(of.members.begin(), of.members.begin() + static_cast<std::ptrdiff_t>(counts), 0.0);
+  double reached = 0;
+  for (std::size_t k = counts; k-- > 0;) {
+    score.roc_area += of.members[counts + k] * (reached + of.members[k] / 2) / (events * (total - events));
+    reached += of.members[k];
   }
   const double chance = score.base_rate * (1 - score.base_rate);
   score.brier_skill = chance > 0 ? 1 - score.brier / chance : std::numeric_limits<double>::quiet_NaN();

@@ -37,7 +37,11 @@ struct ThresholdScore {
   double hss = 0;             ///< Heidke skill score, 2(ad − bc)/((a + c)(c + d) + (a + b)(b + d))
   double brier = 0;           ///< of several members the mean of (share of them − event)²
   double brier_skill = 0;     ///< 1 − brier/(s(1 − s)), s the base rate
-  std::vector<double> fss;    ///< by scale
+  double reliability =
+      0;  ///< Murphy's parts of the Brier score: brier is reliability − resolution + s(1 − s)
+  double resolution = 0;
+  double roc_area = 0;      ///< under the hit rate over the false alarm rate of "so many members at least"
+  std::vector<double> fss;  ///< by scale
   /// Of several members, by how many of them reach the threshold: the share of forecasts, and how often the
   /// event came then.
   std::vector<double> forecast_share, observed_frequency;

@@ -16,7 +16,7 @@ namespace jigsaw::inline evaluate {
 
 namespace {
 
-/// Files that are held open at a time.
+/// Files that are held open at a time, or as many as a start has.
 constexpr std::size_t kMostOpen = 16;
 
 /// What the data's files call a variable.
@@ -44,10 +44,16 @@ WrittenForecasts::WrittenForecasts(Dataset& data, const std::vector<std::string>
 FileSelection WrittenForecasts::selection_of(const std::map<std::size_t, Content>& contents) const {
   FileSelection selection;
   selection.regrid = data_.options().regrid;
-  selection.missing = data_.options().missing;
   selection.member.all = true;
   std::set<std::string> free;
   for (const auto& [target, content] : contents) {
+    // What the configuration says of the target by its name.
+    const Field& field = data_.channels().targets[target].field;
+    selection.regrid.variables[content.field.variable] = data_.options().regrid.of(field.variable);
+    for (const std::string& name : {field.variable, field.name()}) {
+      const auto missing = data_.options().missing.find(name);
+      if (missing != data_.options().missing.end()) selection.missing[content.field.name()] = missing->second;
+    }
     for (const std::string& dimension : {content.axes->start, content.axes->lead})
       if (!dimension.empty()) free.insert(dimension);
   }
@@ -60,8 +66,12 @@ std::optional<Field> WrittenForecasts::field_in(DataFile& file, FileSet& set, co
   const Field& field = target.field;
   std::vector<Field> names = {field, {data_set_of(data_.options(), field.variable), field.level}};
   if (field.level) names.push_back({field.name(), std::nullopt});
-  for (const Field& name : names)
-    if (file.find(name) && set.holds_level(name)) return name;
+  for (const Field& name : names) {
+    const auto place = file.find(name);
+    if (!place) continue;
+    file.file().require_numbers(*place->variable);
+    if (set.holds_level(name)) return name;
+  }
   return std::nullopt;
 }
 
@@ -97,7 +107,10 @@ void WrittenForecasts::look_into(std::size_t file) {
   std::set<Time> starts;
   for (const auto& [target, content] : contents_[file])
     starts.insert(content.axes->starts.begin(), content.axes->starts.end());
-  for (const Time start : starts) by_start_[start].push_back(file);
+  for (const Time start : starts) {
+    by_start_[start].push_back(file);
+    most_of_start_ = std::max(most_of_start_, by_start_[start].size());
+  }
 }
 
 FileSet& WrittenForecasts::open(std::size_t file) {
@@ -106,7 +119,7 @@ FileSet& WrittenForecasts::open(std::size_t file) {
     opened_.splice(opened_.begin(), opened_, found);
     return *opened_.front().files;
   }
-  if (opened_.size() >= kMostOpen) opened_.pop_back();
+  if (opened_.size() >= std::max(kMostOpen, most_of_start_)) opened_.pop_back();
   auto set = std::make_unique<FileSet>(std::vector{paths_[file]}, selection_of(contents_[file]), open_file_);
   set->take_grid(data_.files());
   for (const auto& [target, content] : contents_[file]) set->select(content.field, false);
@@ -123,7 +136,7 @@ std::optional<WrittenForecasts::Place> WrittenForecasts::place_of(std::size_t ta
     const auto content = contents_[file].find(target);
     if (content == contents_[file].end()) continue;
     const ForecastAxes& axes = *content->second.axes;
-    if (!axes.positions(start, lead, 0)) continue;
+    if (!axes.holds(start, lead)) continue;
     if (const auto positions = axes.positions(start, lead, member)) return Place{file, *positions};
     member -= axes.members;
   }
@@ -134,7 +147,7 @@ std::int64_t WrittenForecasts::members_of(std::size_t target, Time start, Time l
   std::int64_t members = 0;
   for (const std::size_t file : by_start_.at(start)) {
     const auto content = contents_[file].find(target);
-    if (content != contents_[file].end() && content->second.axes->positions(start, lead, 0))
+    if (content != contents_[file].end() && content->second.axes->holds(start, lead))
       members += content->second.axes->members;
   }
   return members;

@@ -74,7 +74,8 @@ class WrittenForecasts {
   std::map<Time, std::vector<std::size_t>> by_start_;     ///< the files that hold something from there
   std::set<Time> whole_;
   std::int64_t members_ = 0;
-  std::list<OpenFile> opened_;  ///< the last one first
+  std::size_t most_of_start_ = 0;  ///< files
+  std::list<OpenFile> opened_;     ///< the last one first
 };
 
 }  // namespace jigsaw::inline evaluate

@@ -80,9 +80,10 @@ enum class ScoreSum : std::uint8_t {
   kProduct,            ///< Σ w f o of anomalies, f of the forecast and o of the truth, where both are known
   kForecast,           ///< Σ w f²
   kTruth,              ///< Σ w o²
-  kTruthValues         ///< Σ w o of the truth as it is
+  kTruthValues,        ///< Σ w o of the truth as it is
+  kClimateWeight       ///< Σ w where the climatology says something, as of the three sums of anomalies
 };
-constexpr int kScoreSums = 11;
+constexpr int kScoreSums = 12;
 
 /// f64 [kScoreSums, b, regions, c]; 0 where nothing counts.
 /// @param weights  f64 [regions, points]; 0 outside of a region.

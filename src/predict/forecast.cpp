@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <set>
 
 #include "array/host_view.h"
 #include "array/transfer.h"
@@ -52,6 +54,8 @@ class ForecastRun {
   }
 
   std::int64_t starts() const { return std::ssize(starts_); }
+  /// The name of the output.
+  const std::string& path() const { return path_; }
   std::int64_t members() const { return placed_.members(); }
   /// Collective.
   ForecastsMade run(Log& log);
@@ -80,6 +84,8 @@ class ForecastRun {
                                       static_cast<std::size_t>(samples_of(batch)));
   }
   Batch read(std::int64_t batch, int lead);
+  void note_starts(std::int64_t batch, const Box& box, const Array& origin);
+  std::vector<std::string> blank_starts();
   RolloutState state_before(std::int64_t batch);
   bool should_stop() { return stop_is_asked(options_.stop, run_.world()); }
   void know_start(std::int64_t number, const Batch& batch);
@@ -105,15 +111,17 @@ class ForecastRun {
   PhysicalStates physical_;
   WrittenLeads leads_;
   std::vector<Time> starts_;
+  std::string path_;  // of the output
   std::vector<int> channels_;
   std::optional<BatchReader> reader_;
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
   OutsideRange outside_;
   bool ended_outside_ = false;
-  std::optional<KeptStates> states_;  // where they are kept
-  std::vector<double> digests_;       // start_digests() of the batch in work
-  std::vector<int> ran_;              // of each batch, the last step that the model made
+  std::optional<KeptStates> states_;   // where they are kept
+  std::vector<double> digests_;        // start_digests() of the batch in work
+  std::vector<int> ran_;               // of each batch, the last step that the model made
+  std::vector<double> seen_at_start_;  // by start and target: 1 where this rank has found a value
   // On the rank that writes.
   std::unique_ptr<OutputFile> output_, restart_output_;
   std::unique_ptr<ForecastFile> file_;
@@ -142,6 +150,8 @@ void ForecastRun::open(const TrainedModel& model) {
   if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
   int first = 0;
   starts_ = starts_of(data_, options_, first);
+  path_ = named_by_start(options_.output, starts_, data_.files());
+  seen_at_start_.assign(starts_.size() * data_.channels().targets.size(), 0);
   if (options_.time_series && starts() > 1) {
     throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
                              " starts; name one by --start"));
@@ -149,16 +159,14 @@ void ForecastRun::open(const TrainedModel& model) {
   channels_ = channels_of(data_.channels().targets, options_.variables, options_.levels);
   leads_ = leads_of(data_, options_, starts_, fields(), first);
   means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
-  for (const Role role : {Role::kPrescribed, Role::kPrognostic})
-    data_.files().watch(fields_of(data_.channels().inputs, role));
+  data_.files().watch(fields_of(data_.channels().inputs, Role::kPrescribed));
   reader_.emplace(data_.make_reader());
   if (keeps_states()) states_.emplace(placed_, run_.world(), restart_model_);
   if (run_.world().rank() != 0) return;
   std::vector<std::string> inputs = data_.paths();
   if (options_.restart_from != nullptr) inputs.push_back(options_.restart_from->path());
-  output_ = std::make_unique<OutputFile>(options_.output, options_.overwrite, "--output", inputs);
-  restart_output_ =
-      std::make_unique<OutputFile>(restart_path(options_.output), options_.overwrite, "--output", inputs);
+  output_ = std::make_unique<OutputFile>(path_, options_.overwrite, "--output", inputs);
+  restart_output_ = std::make_unique<OutputFile>(restart_path(path_), options_.overwrite, "--output", inputs);
   ForecastContents contents{starts_,   data_.options().lead_time, leads_,
                             fields(),  options_.split_levels,     options_.attributes,
                             members(), options_.time_series};
@@ -183,7 +191,46 @@ Batch ForecastRun::read(std::int64_t batch, int lead) {
   request.targets = false;
   request.origin = true;
   request.rims = !data_.rim().empty();
-  return reader_->read(request, rank_.context.host());
+  Batch read = reader_->read(request, rank_.context.host());
+  if (request.starts()) note_starts(batch, request.target, read.origin);
+  return read;
+}
+
+/// Which targets this rank found a value of at the starts of a batch. For the thread that reads.
+void ForecastRun::note_starts(std::int64_t batch, const Box& box, const Array& origin) {
+  if (box.empty()) return;
+  const HostView<const double> values(origin);
+  const auto channels = static_cast<std::size_t>(box.extent[3]),
+             size = values.size() / static_cast<std::size_t>(box.extent[0]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t start = static_cast<std::size_t>(batch * placed_.samples() + box.begin[0]) + i / size,
+                      channel = static_cast<std::size_t>(box.begin[3]) + i % channels;
+    double& seen = seen_at_start_[start * data_.channels().targets.size() + channel];
+    if (!std::isnan(values[i])) seen = 1;
+  }
+}
+
+/// A sentence for each prognostic variable that is missing everywhere at some of the starts. Collective.
+std::vector<std::string> ForecastRun::blank_starts() {
+  const std::vector<double> seen = run_.world().all_reduce(seen_at_start_, ReduceOp::kMax);
+  const std::vector<Channel>& targets = data_.channels().targets;
+  std::vector<std::string> remarks;
+  std::set<std::string> told;
+  for (std::size_t c = 0; c < targets.size(); ++c) {
+    if (targets[c].role != Role::kPrognostic) continue;
+    std::vector<Time> blank;
+    const std::size_t ran =
+        std::min(starts_.size(), ran_.size() * static_cast<std::size_t>(placed_.samples()));
+    for (std::size_t start = 0; start < ran; ++start)
+      if (seen[start * targets.size() + c] == 0) blank.push_back(starts_[start]);
+    if (blank.empty() || !told.insert(targets[c].field.variable).second) continue;
+    remarks.push_back(concat(
+        targets[c].name, " is missing everywhere at ", data_.files().text_of(blank.front()),
+        blank.size() > 1 ? concat(", and at ", blank.size() - 1, " more of ", counted(starts(), "start"))
+                         : std::string(),
+        "; the model was given its mean there"));
+  }
+  return remarks;
 }
 
 /// What the file holds of a step, f64; undefined on a rank without a piece.
@@ -435,8 +482,8 @@ std::vector<std::string> ForecastRun::blanks() {
     given.insert(given.end(), times.begin(), times.end());
   }
   std::vector<std::string> remarks = blank_remarks(data_, std::move(given), run_.world());
-  const std::vector<std::string> of_inputs = blank_input_remarks(data_, starts_, run_.world());
-  remarks.insert(remarks.end(), of_inputs.begin(), of_inputs.end());
+  const std::vector<std::string> of_starts = blank_starts();
+  remarks.insert(remarks.end(), of_starts.begin(), of_starts.end());
   return remarks;
 }
 
@@ -449,7 +496,7 @@ std::string ForecastRun::not_finite() {
                 data_.channels().targets[static_cast<std::size_t>(found->channel)].name, " ",
                 lead_text(found->step * data_.options().lead_time, files.of_months()), " (step ", found->step,
                 ") from the start ", files.text_of(start), ", and ",
-                leads_.means ? "do not count in the means in " : "stand as missing in ", options_.output);
+                leads_.means ? "do not count in the means in " : "stand as missing in ", path_);
 }
 
 }  // namespace
@@ -496,21 +543,20 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   if (const std::string sentence = run.not_finite(); !sentence.empty()) log.warn(sentence);
   if (made.stopped) {
     std::error_code ignored;
-    log.info(stop_sentence(made, leads, run.start_texts(), options.output,
-                           std::filesystem::exists(options.output, ignored)));
+    log.info(stop_sentence(made, leads, run.start_texts(), run.path(),
+                           std::filesystem::exists(run.path(), ignored)));
   }
   const bool asked_to_stop = made.stopped && !made.outside;
   if (made.starts == 0) return asked_to_stop;
   const std::string each =
       concat(" of ", counted(leads.last - leads.first, "step"), leads.first > 0 ? " more" : "");
   log.info(concat("wrote ", counted(made.starts, "forecast"), made.stopped ? "" : each,
-                  run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", options.output,
+                  run.members() > 1 ? concat(" and ", run.members(), " members") : "", " to ", run.path(),
                   " (", human_bytes(made.bytes), ") in ", human_seconds(seconds), ": ",
                   per_second(made.steps, "steps", seconds)));
   std::optional<Error> lost = made.state_failure;
   if (lost)
-    lost =
-        lost->saying(concat(options.output, " is written, but not the state to go on from: ", lost->what()));
+    lost = lost->saying(concat(run.path(), " is written, but not the state to go on from: ", lost->what()));
   if (options.keep_state == KeepState::kAlways) {
     together(model.run().world(), [&] {
       if (lost) throw Error(*lost);

@@ -91,8 +91,45 @@ void add_periods(Dataset& data, const std::vector<Time>& starts, const std::vect
 
 }  // namespace
 
+namespace {
+
+constexpr const char* kLatest = "latest";
+
+/// The newest time that so many steps can be made from. @throws DataError  what keeps the newest of all from
+/// it, where there is none.
+Time latest_start(const Dataset& data, int steps) {
+  std::vector<Time> times = data.input_times();
+  if (times.empty()) throw DataError("command line: --start latest: the files hold no time with all inputs");
+  std::optional<DataError> why;
+  for (auto time = times.rbegin(); time != times.rend(); ++time) {
+    try {
+      data.require_inputs(*time, steps);
+      return *time;
+    } catch (const DataError& error) {
+      if (!why) why = error;
+    }
+  }
+  throw DataError(*why);
+}
+
+}  // namespace
+
 void require_start_dates(const std::vector<std::string>& starts) {
-  for (const std::string& text : starts) parse_start(text);
+  for (const std::string& text : starts)
+    if (text != kLatest) parse_start(text);
+}
+
+std::string named_by_start(const std::string& output, const std::vector<Time>& starts, const FileSet& files) {
+  constexpr std::string_view kPlace = "{start}";
+  const std::size_t at = output.find(kPlace);
+  if (at == std::string::npos) return output;
+  if (starts.size() != 1) {
+    throw ConfigError(concat("command line: --output ", output, " names one start, and there are ",
+                             starts.size(), "; write {start} out"));
+  }
+  std::string text = files.text_of(starts.front());
+  std::erase(text, ':');
+  return output.substr(0, at) + text + output.substr(at + kPlace.size());
 }
 
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options, int& first) {
@@ -101,7 +138,13 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options,
   if (!options.starts.empty()) {
     const std::vector<Time> times =
         options.restart_from != nullptr ? options.restart_from->starts() : data.input_times();
-    for (const std::string& text : options.starts) starts.push_back(start_of(data, text, times));
+    for (const std::string& text : options.starts) {
+      if (text != kLatest) {
+        starts.push_back(start_of(data, text, times));
+      } else {
+        starts.push_back(options.restart_from != nullptr ? times.back() : latest_start(data, options.steps));
+      }
+    }
   }
   if (starts.empty() && options.restart_from == nullptr) {
     const std::vector<DataPart>& parts =

@@ -13,6 +13,10 @@ namespace jigsaw::inline predict {
 /// DataError  where the files lack what a forecast is given.
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options, int& first);
 
+/// A name in which "{start}" stands for when the one forecast starts: "2019-03-01T0600", of months "2019-03".
+/// @throws ConfigError  of several.
+std::string named_by_start(const std::string& output, const std::vector<Time>& starts, const FileSet& files);
+
 /// Which leads of these starts are written, behind so many steps that were made before; behind the last one
 /// no step is made of means.
 /// @param fields  that are written. @throws ConfigError  where there is none, and for means over periods of

@@ -44,13 +44,7 @@ class FolderLock {
   int descriptor_ = -1;
 };
 
-std::vector<std::string> kept_inputs;
-
 }  // namespace
-
-void OutputFile::protect(const std::string& path) {
-  kept_inputs.push_back(path);
-}
 
 OutputFile::OutputFile(std::string path, bool overwrite, const std::string& option,
                        const std::vector<std::string>& inputs, bool looks)
@@ -64,8 +58,7 @@ OutputFile::OutputFile(std::string path, bool overwrite, const std::string& opti
   if (fs::exists(status)) {
     if (!fs::is_regular_file(status)) refuse("is no regular file, and is not replaced");
     const auto same = [&](const std::string& input) { return fs::equivalent(path_, input, ignored); };
-    if (std::ranges::any_of(inputs, same) || std::ranges::any_of(kept_inputs, same))
-      refuse("is read, and is not replaced; name another file");
+    if (std::ranges::any_of(inputs, same)) refuse("is read, and is not replaced; name another file");
     if (!overwrite) refuse("exists; name another file, or replace it with --overwrite");
   }
   const FolderLock alone(path_);

@@ -21,8 +21,6 @@ class OutputFile {
   ///                      this machine is writing it, or its folder takes no file.
   OutputFile(std::string path, bool overwrite, const std::string& option = "--output",
              const std::vector<std::string>& inputs = {}, bool looks = true);
-  /// From now on no output replaces this file, which is read as any input is: the configuration.
-  static void protect(const std::string& path);
   /// Removes what is not whole, as does a signal that ends the process.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;

@@ -39,6 +39,7 @@ bool decides_function(const std::string& key) {
 /// With each variable in full, of which one may have been a name alone: so single keys of it are compared.
 Json with_variables_in_full(Json configuration) {
   for (const char* list : {"variables", "diagnostic", "static", "forcing_variables"}) {
+    if (!configuration.at("data").contains(list) || !configuration.at("data").at(list).is_array()) continue;
     for (Json& variable : configuration.at("data").at(list)) {
       if (variable.is_string())
         variable = section<VariableOptions>()->write(VariableOptions{variable.get<std::string>(), {}});

@@ -149,7 +149,7 @@ RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& lo
 }
 
 void RunDirectory::create() {
-  if (path_.starts_with("~"))
+  if (path_ == "~" || path_.starts_with("~/"))
     throw ConfigError(concat("output: ", quote(path_),
                              " would be a folder called ~ in the working folder; write the path in full"));
   refuse_other_folder(path_);
@@ -178,7 +178,7 @@ void RunDirectory::check(const std::string& path) {
     refuse_output<ConfigError>(
         error, concat("output: the run directory ", quote(path), " cannot be made or written: ", why));
   };
-  if (path.starts_with("~"))
+  if (path == "~" || path.starts_with("~/"))
     refuse("it would be a folder called ~ in the working folder; write the path in full");
   std::filesystem::path nearest = std::filesystem::absolute(path).lexically_normal();
   std::error_code error;

@@ -63,6 +63,7 @@ TEST_F(LoadConfig, WhatIsNoJsonIsCalledByWhatItIsThere) {
             path_ + ", line 1, column 2: texts stand between straight double quotes (\"), not '");
   EXPECT_EQ(load_error("{“a”: 1}"),
             path_ + ", line 1, column 2: texts stand between straight double quotes (\"), not “");
+  EXPECT_EQ(load_error("{\"a\": info}").find("JSON has no number"), std::string::npos);
   EXPECT_NE(load_error("\xff\xfe{").find("UTF-16"), std::string::npos);
 }
 

@@ -261,6 +261,7 @@ TEST_F(EvaluateForecastFiles, ComparedOverTheirCommonStarts) {
   }
   for (const auto& [arguments, exit_code, error] : std::vector<std::tuple<std::string, int, std::string>>{
            {"--score crps", 2, "--score crps is not in both"},
+           {"--score spread_skill", 2, "is a ratio of means"},
            {"--region tropic", 2, "did you mean \"tropics\""},
            {"--json " + (folder() / "a.nc") + " --overwrite", 2, "a.nc"}}) {
     const Outcome refused = compare(arguments);

@@ -168,6 +168,7 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
         check("mae", absolute, 1e-5 * absolute);
         check("bias", bias, 2e-5);
         check("acc", correlation, 1e-5);
+        check("climatology_rmse", std::sqrt(climatology), 1e-5 * std::sqrt(climatology));
         EXPECT_LT(correlation, 1.0);
         if (region != "all") continue;
         EXPECT_DOUBLE_EQ(in_file[lead], said.at("mae").at(lead).get<double>());
@@ -312,8 +313,8 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   };
   const auto append = [](Json& list, const Json& more) { list.insert(list.end(), more.begin(), more.end()); };
   for (const auto& [variable, of_variable] : found.at("scores").items()) {
-    for (const char* measure : {"rmse", "mae", "bias", "acc", "acc_forecasts", "persistence_rmse", "scored",
-                                "forecast_mean", "truth_mean"}) {
+    for (const char* measure : {"rmse", "mae", "bias", "acc", "acc_forecasts", "persistence_rmse",
+                                "climatology_rmse", "scored", "forecast_mean", "truth_mean"}) {
       Json wanted = Json::array();
       for (const auto& region : found.at("regions").items())
         append(wanted, of_variable.at(region.key()).at(measure));
@@ -334,7 +335,7 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   int in_file = 0;
   ASSERT_EQ(nc_inq_nvars(table.id(), &in_file), NC_NOERR);
   EXPECT_EQ(static_cast<std::size_t>(in_file), variables);
-  EXPECT_EQ(variables, 3U + 2 * 11);
+  EXPECT_EQ(variables, 7U + 2 * 12);
 }
 
 /// Of files of float32, in which a few values come to lie on the other side of a threshold.

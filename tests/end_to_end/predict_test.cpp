@@ -211,6 +211,24 @@ TEST_F(Predict, WritesWhatIsAskedFor) {
   EXPECT_NE(values("last.nc", "u10"), values("u10.nc", "u10"));
 }
 
+TEST_F(Predict, StartsFromTheNewestTimeAndIsNamedByIt) {
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = predict(ranks, "fc_{start}.nc", "--start latest --steps 2 --overwrite");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("fc_2021-02-28T1800.nc"), std::string::npos) << outcome.out;
+    EXPECT_EQ(values("fc_2021-02-28T1800.nc", "time").size(), 1U);
+    std::filesystem::remove(folder() / "fc_2021-02-28T1800.nc");
+  }
+  // The newest time of other files is that of these.
+  ASSERT_EQ(
+      predict(1, "january_{start}.nc", "--start latest --input " + data() + "/sample_2021-01.nc").exit_code,
+      0);
+  EXPECT_TRUE(std::filesystem::exists(folder() / "january_2021-01-31T1800.nc"));
+  const Outcome several = predict(1, "several_{start}.nc", "--start 2021-02-20 2021-02-21");
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_NE(several.err.find("names one start, and there are 2"), std::string::npos) << several.err;
+}
+
 TEST_F(Predict, IsReadByXarrayAndCdo) {
   ASSERT_EQ(predict(1, "tools.nc", "--steps 4 --start 2021-02-02 2021-02-03T12:00").exit_code, 0);
   const std::string path = folder() / "tools.nc";

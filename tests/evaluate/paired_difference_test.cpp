@@ -60,6 +60,11 @@ TEST(PairedDifference, SaysNothingOfTooFew) {
   EXPECT_EQ(paired_difference(two, following).mean, 1.5);
   EXPECT_TRUE(std::isnan(paired_difference(two, following).p));
   EXPECT_TRUE(std::isnan(paired_difference(none, nothing).mean));
+  // One pair of neighbours, more alike than their deviations allow.
+  const std::vector<double> steps = {1, 1, -1, 0, 0, 0};
+  const std::vector<char> one_pair = {0, 1, 0, 0, 0, 0};
+  EXPECT_GE(paired_difference(steps, one_pair).independent, 0);
+  EXPECT_TRUE(std::isnan(paired_difference(steps, one_pair).p));
   const std::vector<double> same = {0, 0, 0, 0};
   const std::vector<char> all = {0, 1, 1, 1};
   EXPECT_EQ(paired_difference(same, all).p, 1);

@@ -108,7 +108,23 @@ class Loops {
     for (std::size_t k = 0; members_ > 1 && k < forecasts.size(); ++k) {
       score.forecast_share.push_back(forecasts[k] / all);
       score.observed_frequency.push_back(events[k] / forecasts[k]);
+      if (forecasts[k] == 0) continue;
+      const double share = static_cast<double>(k) / members_;
+      score.reliability += forecasts[k] * std::pow(share - events[k] / forecasts[k], 2) / all;
+      // Of Murphy's three parts the one that is left.
     }
+    score.resolution =
+        members_ > 1 ? score.reliability + score.base_rate * (1 - score.base_rate) - score.brier : 0;
+    // How often more members reach it where the event came than where it did not; of equal numbers half.
+    double more = 0, pairs = 0;
+    for (std::size_t k = 0; members_ > 1 && k < forecasts.size(); ++k) {
+      for (std::size_t j = 0; j < forecasts.size(); ++j) {
+        const double both = events[k] * (forecasts[j] - events[j]);
+        pairs += both;
+        more += k > j ? both : k == j ? both / 2 : 0;
+      }
+    }
+    score.roc_area = members_ > 1 ? more / pairs : 0;
     return score;
   }
 
@@ -138,6 +154,9 @@ void expect_score(const ThresholdScore& found, const ThresholdScore& wanted) {
   expect_near(found.frequency_bias, wanted.frequency_bias, "frequency bias");
   expect_near(found.hss, wanted.hss, "HSS");
   expect_near(found.brier, wanted.brier, "Brier");
+  expect_near(found.reliability, wanted.reliability, "reliability");
+  expect_near(found.resolution, wanted.resolution, "resolution");
+  expect_near(found.roc_area, wanted.roc_area, "ROC area");
   expect_numbers(found.fss, wanted.fss, "FSS");
   expect_numbers(found.forecast_share, wanted.forecast_share, "forecasts");
   expect_numbers(found.observed_frequency, wanted.observed_frequency, "events");

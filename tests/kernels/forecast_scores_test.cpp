@@ -187,6 +187,7 @@ Sums sums_at(const std::vector<std::vector<double>>& fields, const std::vector<d
     }
     if (fields[3].empty() || std::isnan(fields[3][i])) continue;
     const double f = fields[0][i] - fields[3][i], o = truth - fields[3][i];
+    add(ScoreSum::kClimateWeight, w);
     add(ScoreSum::kProduct, w * f * o);
     add(ScoreSum::kForecast, w * f * f);
     add(ScoreSum::kTruth, w * o * o);

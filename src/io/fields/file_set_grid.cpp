@@ -466,8 +466,8 @@ void FileSet::require_everywhere(std::size_t axis, const Box& box, std::span<con
              "or fill latitudes and longitudes in the file"));
 }
 
-/// "; data.region {…} is where both have points": of the grid's points those between the ends of other axes;
-/// "" where there are none.
+/// "; both have points in data.region {…}": of the grid's points those between the ends of other axes, where
+/// they follow one another (of longitudes also over the end of the circle); "" elsewhere.
 std::string FileSet::both_have(const std::vector<double>& latitudes,
                                const std::vector<double>& longitudes) const {
   const auto ends_within = [&](std::size_t axis,
@@ -476,19 +476,28 @@ std::string FileSet::both_have(const std::vector<double>& latitudes,
     for (std::size_t i = 1; axis == 1 && i < there.size(); ++i)
       unwrapped[i] -= 360 * std::round((unwrapped[i] - unwrapped[i - 1]) / 360);
     const auto [low, high] = std::ranges::minmax(unwrapped);
-    std::optional<std::pair<double, double>> ends;
-    for (const double point : grid_.axes[axis].coordinates) {
-      const double turns = axis == 1 ? 360 * std::ceil((low - point) / 360) : 0;
-      const double place = point + turns;
-      if (place < low || place > high) continue;
-      if (!ends) ends = {point, point};
-      ends = {std::min(ends->first, point), std::max(ends->second, point)};
+    const std::vector<double>& points = grid_.axes[axis].coordinates;
+    const auto within = [&](std::size_t i) {
+      const double turns = axis == 1 ? 360 * std::ceil((low - points[i]) / 360) : 0;
+      return points[i] + turns >= low && points[i] + turns <= high;
+    };
+    const std::size_t count = points.size();
+    std::vector<std::size_t> begins;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool circular = axis == 1 && grid_.periodic;
+      if (within(i) && !(i > 0 ? within(i - 1) : circular && within(count - 1))) begins.push_back(i);
     }
-    return ends;
+    if (begins.empty() && within(0)) return std::pair{points.front(), points.back()};
+    if (begins.size() != 1) return std::nullopt;
+    std::size_t end = begins[0];
+    while (within((end + 1) % count) && (end + 1 < count || (axis == 1 && grid_.periodic)))
+      end = (end + 1) % count;
+    return std::pair{points[begins[0]], points[end]};
   };
   const auto rows = ends_within(0, latitudes), columns = ends_within(1, longitudes);
   if (!rows || !columns) return "";
-  return concat("; both have points in data.region {\"latitude\": [", rows->first, ", ", rows->second,
+  const auto [south, north] = std::minmax(rows->first, rows->second);
+  return concat("; both have points in data.region {\"latitude\": [", south, ", ", north,
                 "], \"longitude\": [", columns->first, ", ", columns->second, "]}");
 }
 

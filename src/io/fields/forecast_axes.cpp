@@ -16,25 +16,26 @@ std::vector<Time> leads_of(DataFile& file, const FileVariable& variable) {
                       concat("the leads ", variable.name, " of ", file.file().path()));
 }
 
-std::optional<std::int64_t> position(const std::vector<Time>& all, Time one) {
-  const auto found = std::ranges::find(all, one);
-  return found == all.end() ? std::nullopt : std::optional(std::int64_t{found - all.begin()});
-}
-
 }  // namespace
+
+bool ForecastAxes::holds(Time from, Time ahead) const {
+  return place_of_start.contains(from) && place_of_lead.contains(ahead);
+}
 
 std::optional<std::map<std::string, std::int64_t>> ForecastAxes::positions(Time from, Time ahead,
                                                                            std::int64_t number) const {
+  if (!holds(from, ahead) || number >= members) return std::nullopt;
   std::map<std::string, std::int64_t> found;
-  const std::optional<std::int64_t> at_start = position(starts, from), at_lead = position(leads, ahead);
-  if (!at_start || !at_lead || number >= members) return std::nullopt;
-  if (!start.empty()) found[start] = *at_start;
-  if (!lead.empty()) found[lead] = *at_lead;
+  if (!start.empty()) found[start] = place_of_start.at(from);
+  if (!lead.empty()) found[lead] = place_of_lead.at(ahead);
   if (!member.empty()) found[member] = number;
   return found;
 }
 
-ForecastAxes forecast_axes(DataFile& file, const FileVariable& variable) {
+namespace {
+
+ForecastAxes found_axes(DataFile& file, const FileVariable& variable) {
+  file.file().require_numbers(variable);
   const FieldAxes axes = file.axes(variable);
   const auto refuse = [&](const std::string& why) {
     throw DataError(concat(variable.name, " in ", file.file().path(), " cannot be read as forecasts: ", why));
@@ -67,6 +68,18 @@ ForecastAxes forecast_axes(DataFile& file, const FileVariable& variable) {
   const std::optional<std::string> valid = times.empty() ? file.times_of(variable, axes) : std::nullopt;
   if (times.empty() && start == nullptr && !valid)
     refuse("nothing says when they start: a dimension of times, or a scalar forecast_reference_time");
+  if (times.empty() && start == nullptr && leads != nullptr && without_groups(*valid) == result.lead) {
+    // Leads that are known by what they are of alone.
+    const std::vector<Time> of = file.times(*valid);
+    result.leads = leads_of(file, *leads);
+    result.calendar = file.calendar(*valid);
+    result.starts = {of.at(0) - result.leads.at(0)};
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (of[i] - result.leads[i] != result.starts[0])
+        refuse(concat("its leads and the times that they are of, along ", *valid, ", say different starts"));
+    }
+    return result;
+  }
   const std::string said = !times.empty() ? times : start != nullptr ? start->name : *valid;
   result.start = without_groups(times);
   result.starts = file.times(said);
@@ -84,6 +97,18 @@ ForecastAxes forecast_axes(DataFile& file, const FileVariable& variable) {
   if (!holds || result.leads.size() > 1) return result;
   for (Time& one : result.starts) one -= result.leads.front();
   return result;
+}
+
+}  // namespace
+
+ForecastAxes forecast_axes(DataFile& file, const FileVariable& variable) {
+  ForecastAxes axes = found_axes(file, variable);
+  const auto index = [](const std::vector<Time>& times, std::unordered_map<Time, std::int64_t>& places) {
+    for (std::size_t i = 0; i < times.size(); ++i) places.try_emplace(times[i], static_cast<std::int64_t>(i));
+  };
+  index(axes.starts, axes.place_of_start);
+  index(axes.leads, axes.place_of_lead);
+  return axes;
 }
 
 }  // namespace jigsaw::inline fields

@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fields/data_file.h"
@@ -15,7 +17,10 @@ struct ForecastAxes {
   std::vector<Time> leads;  ///< in seconds behind the start
   std::int64_t members = 1;
   Calendar calendar = Calendar::kStandard;
+  std::unordered_map<Time, std::int64_t> place_of_start, place_of_lead;  ///< in these lists
 
+  /// Whether there is a forecast, of any member.
+  bool holds(Time from, Time ahead) const;
   /// Where a forecast stands; nothing where it is not there.
   std::optional<std::map<std::string, std::int64_t>> positions(Time from, Time ahead,
                                                                std::int64_t number) const;

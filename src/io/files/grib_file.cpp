@@ -135,6 +135,30 @@ void GribFile::read_index() {
     }
     add_variable(planes, several_levels, several_steps);
   }
+  add_run(variables);
+}
+
+/// Of forecasts, whose times are those that they are of: the reference time of a file of one run, or the lead
+/// of a file of one.
+void GribFile::add_run(const std::vector<std::vector<Plane>>& variables) {
+  std::set<std::int64_t> references, leads;
+  for (const std::vector<Plane>& planes : variables) {
+    for (const Plane& plane : planes) {
+      references.insert(plane.reference);
+      leads.insert(field(plane).lead);
+    }
+  }
+  if (leads.empty() || *leads.rbegin() == 0) return;  // analyses
+  if (references.size() == 1) {
+    add_scalar("forecast_reference_time", static_cast<double>(*references.begin()),
+               {{"units", "seconds since 1970-01-01"},
+                {"calendar", "proleptic_gregorian"},
+                {"standard_name", "forecast_reference_time"}});
+  }
+  if (leads.size() == 1) {
+    add_scalar("forecast_period", static_cast<double>(*leads.begin()) / kSecondsPerHour,
+               {{"units", "hours"}, {"standard_name", "forecast_period"}});
+  }
 }
 
 void GribFile::add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps) {

@@ -121,6 +121,7 @@ class GribFile : public VariableFile {
   std::vector<std::int64_t> add_plane(FileVariable& variable, const Grid& grid);
   std::int64_t add_points(FileVariable& variable, const Grid& grid);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
+  void add_run(const std::vector<std::vector<Plane>>& variables);
   void check_alike(FileVariable& variable, const std::vector<Plane>& planes) const;
   std::vector<Axis> axes_of(const std::vector<Plane>& planes) const;
   std::vector<double> time_bounds(const Axis& times, const std::vector<Plane>& planes) const;

@@ -211,6 +211,7 @@ bool holds_grib(const File& file) {
     const std::int64_t edition = message.number(kEditionAt, 1);
     if (edition != 1 && edition != 2) return false;
     const std::int64_t length = edition == 1 ? edition1(message).bytes : message.number(8, 8);
+    if (length < 16) return false;
     return message.bytes(length - std::ssize(kEnd), std::ssize(kEnd)) == kEnd;
   } catch (const DataError&) {
     return false;

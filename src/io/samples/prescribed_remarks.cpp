@@ -47,13 +47,11 @@ std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Peri
   return remarks;
 }
 
-namespace {
-
-/// Of each field the times at which ranks have read it and none has found a value; equal on all. Collective.
-std::vector<std::vector<Time>> blank_times(const Dataset& data, const std::vector<Field>& fields,
-                                           const std::vector<Time>& times, Communicator& world) {
-  std::vector<std::vector<Time>> blank(fields.size());
-  if (fields.empty() || times.empty()) return blank;
+std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world) {
+  std::ranges::sort(times);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  const std::vector<Field> fields = fields_of(data.channels().inputs, Role::kPrescribed);
+  if (fields.empty() || times.empty()) return {};
   // How many ranks saw a value of each field at each time, and behind that how many saw none.
   const std::size_t all = fields.size() * times.size();
   std::vector<double> counts(2 * all);
@@ -64,46 +62,23 @@ std::vector<std::vector<Time>> blank_times(const Dataset& data, const std::vecto
     }
   }
   counts = world.all_reduce(counts, ReduceOp::kSum);
-  for (std::size_t i = 0; i < all; ++i)
-    if (counts[i] == 0 && counts[all + i] > 0) blank[i / times.size()].push_back(times[i % times.size()]);
-  return blank;
-}
-
-/// Of each variable of these, with levels or not, the first field that is missing somewhere.
-std::vector<std::string> blank_sentences(const Dataset& data, const std::vector<Field>& fields,
-                                         const std::string& of, const std::vector<Time>& times,
-                                         Communicator& world) {
-  const std::vector<std::vector<Time>> blank = blank_times(data, fields, times, world);
   std::vector<std::string> remarks;
   std::set<std::string> told;
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    if (blank[f].empty() || !told.insert(fields[f].variable).second) continue;
-    remarks.push_back(concat(fields[f].name(), of, " is missing everywhere at ",
-                             format_time(blank[f].front(), data.files().calendar()),
-                             blank[f].size() > 1 ? concat(", and at ", blank[f].size() - 1, " more of ",
-                                                          counted(times.size(), "time"))
-                                                 : std::string(),
-                             "; the model was given its mean there"));
+    std::vector<Time> blank;
+    for (std::size_t t = 0; t < times.size(); ++t) {
+      const std::size_t i = f * times.size() + t;
+      if (counts[i] == 0 && counts[all + i] > 0) blank.push_back(times[t]);
+    }
+    if (blank.empty() || !told.insert(fields[f].variable).second) continue;
+    remarks.push_back(concat(
+        fields[f].name(), " of data.forcing_variables is missing everywhere at ",
+        format_time(blank.front(), data.files().calendar()),
+        blank.size() > 1 ? concat(", and at ", blank.size() - 1, " more of ", counted(times.size(), "time"))
+                         : std::string(),
+        "; the model was given its mean there"));
   }
   return remarks;
-}
-
-}  // namespace
-
-std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world) {
-  std::ranges::sort(times);
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  return blank_sentences(data, fields_of(data.channels().inputs, Role::kPrescribed),
-                         " of data.forcing_variables", times, world);
-}
-
-std::vector<std::string> blank_input_remarks(const Dataset& data, const std::vector<Time>& starts,
-                                             Communicator& world) {
-  std::set<Time> times;
-  for (const Time start : starts)
-    for (const Time offset : data.options().input_times) times.insert(start + offset);
-  return blank_sentences(data, fields_of(data.channels().inputs, Role::kPrognostic), "",
-                         {times.begin(), times.end()}, world);
 }
 
 std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads,

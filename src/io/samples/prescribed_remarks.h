@@ -16,10 +16,6 @@ std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Peri
 /// @param times  that may have been read.
 std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world);
 
-/// The same of each prognostic variable at the times that forecasts from these starts begin with. Collective.
-std::vector<std::string> blank_input_remarks(const Dataset& data, const std::vector<Time>& starts,
-                                             Communicator& world);
-
 /// All leads of forecasts, from time 0 or lead number `first` on.
 std::vector<Time> times_of_forecasts(const Dataset& data, const std::vector<Time>& starts, int leads,
                                      int first = 0);

@@ -67,7 +67,8 @@ class RowSums {
                   *const reference_squares = of(ScoreSum::kReferenceSquares),
                   *const reference_absolute = of(ScoreSum::kReferenceAbsolute),
                   *const product = of(ScoreSum::kProduct), *const of_forecast = of(ScoreSum::kForecast),
-                  *const of_truth = of(ScoreSum::kTruth), *const truths = of(ScoreSum::kTruthValues);
+                  *const of_truth = of(ScoreSum::kTruth), *const truths = of(ScoreSum::kTruthValues),
+                  *const climate_weight = of(ScoreSum::kClimateWeight);
 #pragma GCC ivdep  // no array overlaps another
     for (std::int64_t i = 0; i < length; ++i) {
       const bool counts = weights[i] != 0 && truth[i] == truth[i];
@@ -88,6 +89,7 @@ class RowSums {
         const auto mean = static_cast<double>(climate[i]);
         const bool known = counts && mean == mean;
         const double f = known ? forecast[i] - mean : 0.0, o = known ? truth[i] - mean : 0.0;
+        climate_weight[i] += known ? weight : 0.0;
         product[i] += weight * f * o;
         of_forecast[i] += weight * f * f;
         of_truth[i] += weight * o * o;

@@ -111,6 +111,7 @@ struct ScoreTerms {
     }
     if (mean != mean) return;
     const double f = part.forecast - mean, o = wanted - mean;
+    to(ScoreSum::kClimateWeight, weight);
     to(ScoreSum::kProduct, weight * f * o);
     to(ScoreSum::kForecast, weight * f * f);
     to(ScoreSum::kTruth, weight * o * o);

@@ -27,6 +27,7 @@ struct PointScore {
       add(ScoreSum::kReferenceAbsolute, weight * std::abs(off));
     }
     if (std::isnan(climate)) return;
+    add(ScoreSum::kClimateWeight, weight);
     add(ScoreSum::kProduct, weight * (forecast - climate) * (truth - climate));
     add(ScoreSum::kForecast, weight * (forecast - climate) * (forecast - climate));
     add(ScoreSum::kTruth, weight * (truth - climate) * (truth - climate));

@@ -98,6 +98,11 @@ TEST(ForecastAxes, OfOneStart) {
                        {"valid_time", {18, 24}, kHours, "time", "step"}},
                       "step"),
               "", "step", {kFirst + 12 * kHour}, {6 * kHour, 12 * kHour});
+  // The same without the scalar time.
+  expect_axes(axes_of({{"step", {6, 12}, "hours", "forecast_period"},
+                       {"valid_time", {18, 24}, kHours, "time", "step"}},
+                      "step"),
+              "", "step", {kFirst + 12 * kHour}, {6 * kHour, 12 * kHour});
   // The times that it is of, beside its start.
   expect_axes(
       axes_of({{"time", {18, 24}, kHours, "time"}, {kReference, {12}, kHours, kReference, "", true}}, "time"),
@@ -157,6 +162,12 @@ TEST(ForecastAxes, RefusesWhatDoesNotSaySo) {
   EXPECT_NE(
       error_of({{"time", {0, 12}, kHours}, {"init", {0, 12}, kHours}}, "time init").find("times stand along"),
       std::string::npos);
+}
+
+TEST(ForecastAxes, RefusesLeadsOfSeveralStarts) {
+  EXPECT_THROW(
+      axes_of({{"step", {6, 12}, "hours"}, {"valid_time", {18, 30}, kHours, "time", "step"}}, "step"),
+      DataError);
 }
 
 }  // namespace forecast_axes_test

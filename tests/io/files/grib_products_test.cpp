@@ -1,6 +1,7 @@
 // What GRIB messages hold beside states at one time: products of ensembles, and sums and means over some
 // time.
 #include "fields/file_set.h"
+#include "fields/forecast_axes.h"
 #include "files/grib_file.h"
 #include "files/grib_handle.h"
 #include "files/value_kinds.h"
@@ -203,6 +204,53 @@ TEST(GribGrids, ThatAreNotReadAreRefusedWithWhatHelps) {
   for (const char* grid : {"reduced_ll", "rotated_gg", "reduced_rotated_gg"})
     EXPECT_EQ(conversion(grid, false, "a.grib").find("cdo"), std::string::npos) << grid;
   EXPECT_EQ(conversion("lambert", true, "a.grib").find("cdo"), std::string::npos);
+}
+
+/// The times of a file of forecasts are those that they are of.
+TEST_P(GribProducts, OfOneRunOrOneLeadSayWhenTheyStart) {
+  const auto value_of = [](GribFile& file, const char* name) {
+    const FileVariable* const scalar = file.find(name);
+    return scalar == nullptr ? kNaN : file.read_all(*scalar).at(0);
+  };
+  constexpr double kFirst = 18262 * 86400.0;  // 2020-01-01
+  {
+    std::string bytes;
+    for (const long step : {6, 12}) {
+      Spec spec = surface();
+      spec.step = step;
+      bytes += message(spec, field(spec));
+    }
+    put_text(in("a.grib"), bytes);
+    GribFile file(in("a.grib"));
+    EXPECT_EQ(value_of(file, "forecast_reference_time"), kFirst);
+    EXPECT_TRUE(std::isnan(value_of(file, "forecast_period")));
+    DataFile axes(std::make_unique<GribFile>(in("a.grib")));
+    const ForecastAxes found = forecast_axes(axes, *axes.file().find("2t"));
+    EXPECT_EQ(found.starts, (std::vector<Time>{18262 * kDay}));
+    EXPECT_EQ(found.leads, (std::vector<Time>{6 * kHour, 12 * kHour}));
+  }
+  {
+    std::string bytes;
+    for (const long day : {1, 2}) {
+      Spec spec = surface();
+      spec.date = 20200100 + day;
+      spec.step = 6;
+      bytes += message(spec, field(spec));
+    }
+    put_text(in("b.grib"), bytes);
+    GribFile file(in("b.grib"));
+    EXPECT_TRUE(std::isnan(value_of(file, "forecast_reference_time")));
+    EXPECT_EQ(value_of(file, "forecast_period"), 6);
+    DataFile axes(std::make_unique<GribFile>(in("b.grib")));
+    const ForecastAxes found = forecast_axes(axes, *axes.file().find("2t"));
+    EXPECT_EQ(found.starts, (std::vector<Time>{18262 * kDay, 18263 * kDay}));
+    EXPECT_EQ(found.leads, (std::vector<Time>{6 * kHour}));
+  }
+  // Analyses have none.
+  const Spec analysis = surface();
+  put_text(in("c.grib"), message(analysis, field(analysis)));
+  GribFile file(in("c.grib"));
+  EXPECT_TRUE(std::isnan(value_of(file, "forecast_reference_time")));
 }
 
 TEST(TimeMethods, AreThoseOfOneDimension) {
