@@ -309,7 +309,8 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
     of.run(scores, [&](double part) { bar.update(part); });
   }
   scores.finish(rank);
-  for (const std::string& remark : scores.outside().remarks(data, world)) log.warn(remark);
+  if (of.of_model)
+    for (const std::string& remark : scores.outside().remarks(data, world)) log.warn(remark);
   for (const std::string& remark : blank_remarks(data, times_of_forecasts(data, of.starts, leads), world))
     log.warn(remark);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;

@@ -80,7 +80,10 @@ void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std:
   put(persistence, of(ScoreSum::kReferenceSquares), of(ScoreSum::kReferenceWeight));
   put(persistence_absolute, of(ScoreSum::kReferenceAbsolute), of(ScoreSum::kReferenceWeight));
   put(climatology, of(ScoreSum::kTruth), of(ScoreSum::kClimateWeight));
-  put(correlation, of(ScoreSum::kProduct), std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth)));
+  const double anomalies = std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth));
+  // A forecast that is not finite where there is a truth has no score.
+  const bool known = std::isfinite(of(ScoreSum::kSquares)) || !(of(ScoreSum::kClimateWeight) > 0);
+  put(correlation, known ? of(ScoreSum::kProduct) : std::nan(""), known ? anomalies : 1);
 }
 
 void ForecastScores::Means::add(Means& others) {
@@ -219,10 +222,12 @@ void ForecastScores::add_members(const Rank& rank, const Layout& layout, const A
     for (std::int64_t sample = 0; sample < sums.samples; ++sample) {
       for (std::int64_t c = 0; c < sums.variables; ++c) {
         const std::size_t at = sums.index(sample, c);
-        if (!(sums.denominator[at] > 0)) continue;
         const auto row = static_cast<std::size_t>((sums.group.first + sample) * sums.variables + c);
-        Mean& mean = means[row * regions_.size() + region].*to;
-        mean.sum += factor * sums.numerator[at] / sums.denominator[at];
+        Means& all = means[row * regions_.size() + region];
+        const bool known = all.squares.count == 0 || std::isfinite(all.squares.sum);
+        if (known && !(sums.denominator[at] > 0)) continue;
+        Mean& mean = all.*to;
+        mean.sum += known ? factor * sums.numerator[at] / sums.denominator[at] : std::nan("");
         mean.count += 1;
       }
     }

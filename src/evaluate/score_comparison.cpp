@@ -62,6 +62,10 @@ class ScoresByStart {
     }
     return names;
   }
+  bool has(const std::string& name) const {
+    const FileVariable* const found = file_->find(name);
+    return found != nullptr && found->shape == shape() && found->numeric();
+  }
   /// [starts, regions, leads].
   std::vector<double> values(const std::string& name) const { return file_->read_all(*file_->find(name)); }
   /// The limits of a region.
@@ -126,7 +130,11 @@ struct Pairs {
     for (std::size_t i = 0; i < starts.size(); ++i) {
       sum += first[i];
       other += second[i];
-      differences.push_back(second[i] - first[i]);
+      // Ranks add in other orders, and what their roundings make is no difference.
+      constexpr double kSumsDiffer = 1e-12;
+      const double difference = second[i] - first[i];
+      const bool rounded = std::abs(difference) <= kSumsDiffer * (std::abs(first[i]) + std::abs(second[i]));
+      differences.push_back(rounded ? 0 : difference);
       // Months are of several lengths.
       const Time apart = i > 0 ? std::abs(starts[i] - starts[i - 1] - step) : step;
       following.push_back(i > 0 && 10 * apart <= step ? 1 : 0);
@@ -182,6 +190,32 @@ std::vector<std::string> chosen_scores(const ScoresByStart& first, const ScoresB
 
 }  // namespace
 
+namespace {
+
+/// @throws DataError  where the common starts of both have another truth.
+void require_same_truth(const ScoresByStart& first, const ScoresByStart& second, const std::string& variable,
+                        const std::vector<std::pair<std::size_t, std::size_t>>& starts,
+                        const std::pair<std::size_t, std::size_t>& region,
+                        const std::pair<std::size_t, std::size_t>& lead) {
+  constexpr double kAlike = 1e-5;  // as float32 numbers are, added in other orders
+  const std::string name = variable + "_truth_mean";
+  if (!first.has(name) || !second.has(name)) return;
+  const std::vector<double> here = first.values(name), there = second.values(name),
+                            size = first.values(variable + "_persistence_rmse");
+  for (const auto& start : starts) {
+    const std::size_t at = first.index(start.first, region.first, lead.first);
+    const double one = here[at], other = there[second.index(start.second, region.second, lead.second)];
+    const double scale = std::abs(one) + std::abs(other) + (std::isfinite(size[at]) ? size[at] : 0);
+    if (!(std::abs(one - other) > kAlike * scale)) continue;
+    throw DataError(concat(first.path(), " and ", second.path(), " are of other truths: the mean of ",
+                           variable, " behind the start ",
+                           format_time(first.starts()[start.first], first.calendar()), " is ", one, " and ",
+                           other, "; compare scores on the same data"));
+  }
+}
+
+}  // namespace
+
 ScoreComparison compare_scores(const std::string& first_path, const std::string& second_path,
                                const std::vector<std::string>& scores) {
   const ScoresByStart first(first_path), second(second_path);
@@ -219,6 +253,7 @@ ScoreComparison compare_scores(const std::string& first_path, const std::string&
                                second.units(name), "\" in ", second.path()));
       }
       const std::vector<double> of_first = first.values(name), of_second = second.values(name);
+      require_same_truth(first, second, variable, starts, regions_there.front(), leads.front());
       for (const auto& region : regions_there) {
         for (const auto& lead : leads) {
           Pairs pairs;
@@ -259,7 +294,8 @@ std::vector<std::string> table_of(const ScoreComparison& comparison, const std::
                              row->units.empty() || row->units == "1" ? "" : concat(" [", row->units, "]"),
                              ", ", row->score, ", ", row->region));
       std::string titles = "    lead";
-      for (const char* title : {"first", "second", "difference", "from", "to", "p", "independent"})
+      for (const char* title :
+           {"first", "second", "difference", "from", "to", "p", "independent", "forecasts"})
         titles += title_cell(title);
       lines.push_back(titles);
       for (const int lead : shown_leads(static_cast<int>(end - row))) {
@@ -268,8 +304,9 @@ std::vector<std::string> table_of(const ScoreComparison& comparison, const std::
         const std::string name =
             concat(score.lead, " ", comparison.lead_units == "hours" ? "h" : comparison.lead_units);
         std::string line = std::string(name.size() < 8 ? 8 - name.size() : 0, ' ') + name;
-        for (const double number : {score.first, score.second, difference.mean, difference.low,
-                                    difference.high, difference.p, difference.independent})
+        for (const double number :
+             {score.first, score.second, difference.mean, difference.low, difference.high, difference.p,
+              difference.independent, static_cast<double>(score.forecasts)})
           line += number_cell(number);
         lines.push_back(line);
       }

@@ -23,6 +23,8 @@ struct ScoredForecasts {
   /// The members of all starts and leads. Collective.
   std::function<void(ForecastScores& scores, const std::function<void(double part)>& done)> run;
 
+  bool of_model = true;  ///< whose training says what states are of its kind
+
   int leads() const { return configuration.validation_rollout(); }
 };
 

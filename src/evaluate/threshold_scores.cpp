@@ -284,6 +284,8 @@ void ThresholdScores::add_probabilities(const Table& of, ThresholdScore& score) 
     score.roc_area += of.members[counts + k] * (reached + of.members[k] / 2) / (events * (total - events));
     reached += of.members[k];
   }
+  if (!std::isfinite(score.brier))  // where a member is missing
+    score.reliability = score.resolution = score.roc_area = std::numeric_limits<double>::quiet_NaN();
   const double chance = score.base_rate * (1 - score.base_rate);
   score.brier_skill = chance > 0 ? 1 - score.brier / chance : std::numeric_limits<double>::quiet_NaN();
 }

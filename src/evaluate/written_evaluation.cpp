@@ -136,6 +136,7 @@ void evaluate_written_forecasts(const Configuration& configuration, const std::f
                      written.members(),
                      concat("forecasts in ", join(predictions, " ")),
                      written.paths()};
+  of.of_model = false;
   std::vector<std::int64_t> windows;
   for (std::int64_t window = 0; window < data.count(Split::kValid); ++window) {
     const Time start = data.valid_windows()[static_cast<std::size_t>(window)];

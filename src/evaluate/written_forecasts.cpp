@@ -1,6 +1,7 @@
 #include "evaluate/written_forecasts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "comm/agreement.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
+#include "files/value_kinds.h"
 #include "task/opened_run.h"
 
 namespace jigsaw::inline evaluate {
@@ -38,6 +40,7 @@ WrittenForecasts::WrittenForecasts(Dataset& data, const std::vector<std::string>
     contents_.resize(paths_.size());
     for (std::size_t file = 0; file < paths_.size(); ++file) look_into(file);
     find_whole();
+    require_different();
   });
 }
 
@@ -96,6 +99,7 @@ void WrittenForecasts::look_into(std::size_t file) {
     const std::string remark =
         require_same_unit(concat(targets[target].name, " in ", paths_[file]), variable->text("units"),
                           data_.files().units(targets[target].field));
+    require_alike(file, target, *variable);
     const bool of_first = std::ranges::none_of(
         contents_, [&](const auto& other) { return &other != &contents_[file] && other.contains(target); });
     if (!remark.empty() && of_first) remarks_.push_back(remark);
@@ -111,6 +115,35 @@ void WrittenForecasts::look_into(std::size_t file) {
     by_start_[start].push_back(file);
     most_of_start_ = std::max(most_of_start_, by_start_[start].size());
   }
+}
+
+/// What is summed, averaged or compared over some time is compared with what is so, too, over as long a time.
+void WrittenForecasts::require_alike(std::size_t file, std::size_t target, const FileVariable& variable) {
+  const Channel& channel = data_.channels().targets[target];
+  const auto method_of = [](const std::string& said) {
+    std::string method = method_along(said, "time");
+    for (const char* dimension : {"lead_time", "valid_time", "step", "prediction_timedelta"})
+      if (method.empty()) method = method_along(said, dimension);
+    return method;
+  };
+  const auto& texts = data_.files().describe(channel.field).texts;
+  const auto said = texts.find("cell_methods");
+  const std::string wanted = said == texts.end() ? "" : method_of(said->second),
+                    there = method_of(variable.text("cell_methods"));
+  const std::string what = concat(channel.name, " in ", paths_[file]);
+  if (!wanted.empty() && !there.empty() && wanted != there) {
+    throw DataError(concat(what, " is of the method \"", there,
+                           "\" in time (cell_methods), and the data of \"", wanted, "\""));
+  }
+  const double hours = time_range(variable);
+  if (hours <= 0) return;
+  double& known = ranges_[target];
+  const std::optional<Period> limits = data_.files().time_limits(channel.field);
+  if (known == 0 && limits)
+    known = static_cast<double>(limits->last - limits->first) / static_cast<double>(kHour);
+  if (known == 0) known = hours;
+  if (!same_time_range(hours, known))
+    throw DataError(concat(what, " is over ", hours, " hours, and the data or other files over ", known));
 }
 
 FileSet& WrittenForecasts::open(std::size_t file) {
@@ -156,28 +189,69 @@ std::int64_t WrittenForecasts::members_of(std::size_t target, Time start, Time l
 std::string WrittenForecasts::why_not(Time start) const {
   if (!by_start_.contains(start)) return "no forecast starts then";
   const std::vector<Channel>& targets = data_.channels().targets;
+  const std::int64_t most = counts_of(start).second;
   for (std::size_t target = 0; target < targets.size(); ++target) {
     for (const Time lead : leads_) {
       const std::int64_t members = members_of(target, start, lead);
       const std::string what = concat(duration_text(lead), " of ", targets[target].name);
       if (members == 0) return concat("there is no lead ", what);
-      if (members < members_) return concat("lead ", what, " has ", members, " of ", members_, " members");
+      if (members < most) return concat("lead ", what, " has ", members, " of ", most, " members");
     }
   }
-  return "it is whole";
+  return concat("there are ", counted(most, "member"), ", and ", members_, " elsewhere");
 }
 
-void WrittenForecasts::find_whole() {
-  std::map<Time, std::int64_t> of_start;
-  for (const auto& [start, files] : by_start_) {
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t target = 0; target < data_.channels().targets.size(); ++target)
-      for (const Time lead : leads_) least = std::min(least, members_of(target, start, lead));
-    of_start[start] = least;
-    members_ = std::max(members_, least);
+/// Of all targets and leads of a start the fewest and the most members.
+std::pair<std::int64_t, std::int64_t> WrittenForecasts::counts_of(Time start) const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
+  for (std::size_t target = 0; target < data_.channels().targets.size(); ++target) {
+    for (const Time lead : leads_) {
+      const std::int64_t members = members_of(target, start, lead);
+      least = std::min(least, members);
+      most = std::max(most, members);
+    }
   }
-  for (const auto& [start, count] : of_start)
-    if (count == members_ && count > 0) whole_.insert(start);
+  return {least, most};
+}
+
+/// As many members as most forecasts have of which nothing lacks; of numbers as frequent the largest.
+void WrittenForecasts::find_whole() {
+  std::map<std::int64_t, std::vector<Time>> by_count;
+  for (const auto& [start, files] : by_start_) {
+    const auto [least, most] = counts_of(start);
+    members_ = by_count.empty() ? std::max(members_, most) : members_;
+    if (least == most && most > 0) by_count[most].push_back(start);
+  }
+  std::size_t frequent = 0;
+  for (const auto& [count, starts] : by_count) {
+    if (starts.size() < frequent) continue;
+    frequent = starts.size();
+    members_ = count;
+    whole_ = {starts.begin(), starts.end()};
+  }
+}
+
+/// @throws DataError  where two members of a forecast are equal: files hold the same one twice.
+void WrittenForecasts::require_different() {
+  for (const auto& [start, files] : by_start_) {
+    const std::int64_t members = members_of(0, start, leads_.front());
+    if (files.size() < 2 || members < 2) continue;
+    const Shape grid = data_.grid().shape();
+    const Box row{{grid[0] / 2, 0}, {1, grid[1]}};
+    std::map<std::vector<double>, std::int64_t> known;
+    for (std::int64_t member = 0; member < members; ++member) {
+      std::vector<double> values(static_cast<std::size_t>(grid[1]));
+      read(start, leads_.front(), 0, member, row, values);
+      if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) continue;
+      const auto [equal, different] = known.try_emplace(std::move(values), member);
+      if (different) continue;
+      throw DataError(
+          concat("--predictions: ", paths_[place_of(0, start, leads_.front(), equal->second)->file], " and ",
+                 paths_[place_of(0, start, leads_.front(), member)->file], " hold the same forecast from ",
+                 data_.files().text_of(start), "; leave it out of one of them"));
+    }
+    return;  // one start speaks for all
+  }
 }
 
 void WrittenForecasts::read(Time start, Time lead, std::size_t target, std::int64_t member, const Box& box,

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -31,7 +32,7 @@ class WrittenForecasts {
   const std::vector<std::string>& paths() const { return paths_; }
   /// What is to be said of them: fields that say no unit.
   const std::vector<std::string>& remarks() const { return remarks_; }
-  /// Of each forecast: the most that files hold of all leads of one.
+  /// Of each forecast: as many as most have of which nothing lacks.
   std::int64_t members() const { return members_; }
   /// Whether all leads of all targets of a start are there, of all members.
   bool has(Time start) const { return whole_.contains(start); }
@@ -64,7 +65,10 @@ class WrittenForecasts {
   FileSet& open(std::size_t file);
   std::optional<Place> place_of(std::size_t target, Time start, Time lead, std::int64_t member) const;
   std::int64_t members_of(std::size_t target, Time start, Time lead) const;
+  std::pair<std::int64_t, std::int64_t> counts_of(Time start) const;
   void find_whole();
+  void require_different();
+  void require_alike(std::size_t file, std::size_t target, const FileVariable& variable);
 
   Dataset& data_;
   std::vector<Time> leads_;
@@ -74,8 +78,9 @@ class WrittenForecasts {
   std::map<Time, std::vector<std::size_t>> by_start_;     ///< the files that hold something from there
   std::set<Time> whole_;
   std::int64_t members_ = 0;
-  std::size_t most_of_start_ = 0;  ///< files
-  std::list<OpenFile> opened_;     ///< the last one first
+  std::map<std::size_t, double> ranges_;  ///< hours that values of a target are over, where that is known
+  std::size_t most_of_start_ = 0;         ///< files
+  std::list<OpenFile> opened_;            ///< the last one first
 };
 
 }  // namespace jigsaw::inline evaluate

@@ -32,10 +32,12 @@ void add_scores(const RunRecord& run, const LeadAxis& leads, const std::string& 
     of_members = of_members || all.contains("crps");
     Plot plot = small_plot(variable, leads.label(), quantity(all.contains("crps") ? "score" : "RMSE", units));
     plot.from_zero = true;
-    for (const char* measure : {"rmse", "persistence_rmse", "spread", "crps"}) {
+    for (const char* measure : {"rmse", "persistence_rmse", "climatology_rmse", "spread", "crps"}) {
       if (!all.contains(measure)) continue;
       const std::size_t colour = plot.series.size();
-      plot.series.push_back(series_of(words_of(measure), leads, all.at(measure), colour, colour > 0));
+      Series series = series_of(words_of(measure), leads, all.at(measure), colour, colour > 0);
+      if (std::ranges::any_of(series.y, [](double y) { return std::isfinite(y); }))
+        plot.series.push_back(std::move(series));
     }
     plots.push_back(svg_of(plot));
   }

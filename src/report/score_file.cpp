@@ -92,8 +92,8 @@ Json scores_of_fields(VariableFile& file, const std::string& path) {
     add_threshold_scores(file, variable, json);
     const bool by_region = variable.shape.rank() == 2 && variable.shape[0] > 0;
     const auto columns = static_cast<std::ptrdiff_t>(by_region ? variable.shape[1] : 0);
-    for (const char* measure : {"persistence_rmse", "rmse", "acc", "crps", "spread", "spread_skill",
-                                "crps_skill", "forecast_mean", "truth_mean"}) {
+    for (const char* measure : {"persistence_rmse", "climatology_rmse", "rmse", "acc", "crps", "spread",
+                                "spread_skill", "crps_skill", "forecast_mean", "truth_mean"}) {
       const std::string name = before(variable.name, concat("_", measure));
       if (name.empty() || columns == 0) continue;
       const std::vector<double> all = values_of(file, variable);

@@ -219,8 +219,7 @@ TEST_F(WrittenPredictionsOfImages, ThatDoNotFitAreOneSentence) {
   refuses(1, 2, "--period train is needed", "--set data.valid=[]");
   const Outcome neither = run(1, "evaluate --config " + (folder_ / "ct.json"));
   EXPECT_EQ(neither.exit_code, 2);
-  EXPECT_NE(neither.err.find("--checkpoint is required, or of images --predictions"), std::string::npos)
-      << neither.err;
+  EXPECT_NE(neither.err.find("--checkpoint is required, or --predictions"), std::string::npos) << neither.err;
 }
 
 /// As users of nnU-Net have them: predict calls its files as the cases, and evaluate finds them.

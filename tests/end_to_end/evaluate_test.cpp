@@ -294,7 +294,7 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
   EXPECT_EQ(table.text("region", "flag_meanings"), regions);
   EXPECT_EQ(table.text("", "title"), found.at("title"));
   EXPECT_EQ(table.text("", "source"), found.at("source"));
-  std::size_t missing = 0, variables = 3;  // the axes
+  std::size_t missing = 0, variables = 7;  // the axes, and limits of regions
   // NaN in NetCDF is null in JSON.
   const auto check = [&](const std::string& name, const std::vector<std::string>& dimensions,
                          const Json& wanted) {
@@ -331,7 +331,8 @@ TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
       check(variable + name, {"lead_time", "wave_number"}, wanted);
     }
   }
-  EXPECT_EQ(missing, 2U * 5 * 2) << "ACC of two variables in five regions at the last two leads";
+  EXPECT_EQ(missing, 2U * 2 * 5 * 2)
+      << "ACC and error of the climatology of two variables in five regions at the last two leads";
   int in_file = 0;
   ASSERT_EQ(nc_inq_nvars(table.id(), &in_file), NC_NOERR);
   EXPECT_EQ(static_cast<std::size_t>(in_file), variables);

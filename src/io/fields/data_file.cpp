@@ -335,6 +335,13 @@ const FileVariable* DataFile::leads_along(const std::string& dimension) const {
   return variable != nullptr && counts_leads(*variable) ? variable : nullptr;
 }
 
+bool DataFile::starts_along(const std::string& dimension) const {
+  return std::ranges::any_of(file_->variables(), [&](const FileVariable& variable) {
+    return variable.dimensions == std::vector{dimension} && variable.name != dimension &&
+           variable.text("standard_name") == "forecast_reference_time";
+  });
+}
+
 bool DataFile::counts_dates(const std::string& dimension) const {
   const FileVariable* const variable = coordinate_of(*file_, dimension);
   return variable != nullptr && variable->numeric() && counts_since(variable->text("units"));

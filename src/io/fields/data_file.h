@@ -110,6 +110,8 @@ class DataFile {
   /// The variable that counts from the start of forecasts to what they are of, in a unit of time: the
   /// coordinate of a dimension, or a scalar one. Null for other dimensions, and where there is none.
   const FileVariable* leads_along(const std::string& dimension) const;
+  /// Whether another variable than its coordinate says starts along a dimension (forecast_reference_time).
+  bool starts_along(const std::string& dimension) const;
   /// Whether the coordinate of a dimension counts since a date.
   bool counts_dates(const std::string& dimension) const;
   const FileVariable* scalar_lead() const;

@@ -27,7 +27,7 @@ std::string name_among(const std::set<std::string>& grouped, const std::string& 
   const std::string level = variable.text(kTypeOfLevel);
   if (level.empty() || name.find('/') != std::string::npos) return name;
   for (const std::string& kind : {level, concat(level, "_", variable.text(kStepType))})
-    if (const std::string whole = concat(kind, "/", name); grouped.contains(whole)) return whole;
+    if (std::string whole = concat(kind, "/", name); grouped.contains(whole)) return whole;
   return name;
 }
 

@@ -475,7 +475,7 @@ std::string FileSet::both_have(const std::vector<double>& latitudes,
     std::vector<double> unwrapped = there;  // over the end of the circle
     for (std::size_t i = 1; axis == 1 && i < there.size(); ++i)
       unwrapped[i] -= 360 * std::round((unwrapped[i] - unwrapped[i - 1]) / 360);
-    const auto [low, high] = std::ranges::minmax(unwrapped);
+    const double low = std::ranges::min(unwrapped), high = std::ranges::max(unwrapped);
     const std::vector<double>& points = grid_.axes[axis].coordinates;
     const auto within = [&](std::size_t i) {
       const double turns = axis == 1 ? 360 * std::ceil((low - points[i]) / 360) : 0;

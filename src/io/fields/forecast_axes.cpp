@@ -64,6 +64,9 @@ ForecastAxes found_axes(DataFile& file, const FileVariable& variable) {
     }
   }
   if (leads == nullptr) leads = file.scalar_lead();
+  if (!times.empty() && file.starts_along(times))
+    refuse(
+        concat("starts and leads stand in pairs along ", times, "; write each along a dimension of its own"));
   const FileVariable* const start = times.empty() || leads == nullptr ? file.scalar_start() : nullptr;
   const std::optional<std::string> valid = times.empty() ? file.times_of(variable, axes) : std::nullopt;
   if (times.empty() && start == nullptr && !valid)
@@ -103,11 +106,17 @@ ForecastAxes found_axes(DataFile& file, const FileVariable& variable) {
 
 ForecastAxes forecast_axes(DataFile& file, const FileVariable& variable) {
   ForecastAxes axes = found_axes(file, variable);
-  const auto index = [](const std::vector<Time>& times, std::unordered_map<Time, std::int64_t>& places) {
-    for (std::size_t i = 0; i < times.size(); ++i) places.try_emplace(times[i], static_cast<std::int64_t>(i));
+  const auto index = [&](const char* what, const std::vector<Time>& times,
+                         std::unordered_map<Time, std::int64_t>& places) {
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (places.try_emplace(times[i], static_cast<std::int64_t>(i)).second) continue;
+      throw DataError(concat(variable.name, " in ", file.file().path(), " cannot be read as forecasts: the ",
+                             what, " number ", i + 1, " is that of number ", places.at(times[i]) + 1,
+                             ", too"));
+    }
   };
-  index(axes.starts, axes.place_of_start);
-  index(axes.leads, axes.place_of_lead);
+  index("start", axes.starts, axes.place_of_start);
+  index("lead", axes.leads, axes.place_of_lead);
   return axes;
 }
 
