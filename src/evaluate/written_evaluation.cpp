@@ -20,8 +20,7 @@ void require_comparable(const DataOptions& data) {
   if (data.member.all) {
     throw ConfigError(
         "command line: --predictions are compared with one truth, and data.member \"all\" gives several; "
-        "name "
-        "one of them");
+        "name one of them");
   }
 }
 

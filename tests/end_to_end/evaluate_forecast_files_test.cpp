@@ -144,6 +144,15 @@ TEST_F(EvaluateForecastFiles, WhatIsMissingIsSaid) {
   EXPECT_EQ(scores().at("coverage").at("without_forecast"), 4);
   EXPECT_EQ(scores().at("coverage").at("first_start"), "2021-02-01T12:00");
 
+  // One start of another forecast is no ensemble, and the same forecast twice no second member.
+  write_foreign("warm_start.nc", 2, 3, 1);
+  const Outcome stray =
+      evaluate(1, "--predictions " + (folder() / "valid.nc") + " " + (folder() / "warm_start.nc"));
+  ASSERT_EQ(stray.exit_code, 0) << stray.err;
+  EXPECT_NE(stray.err.find("from 2021-02-01T12:00 there are 2 members, and 1 elsewhere"), std::string::npos)
+      << stray.err;
+  EXPECT_EQ(scores().at("forecasts"), 8);
+
   // Another unit, other leads, no forecasts, and what is a model's.
   write_foreign("celsius.nc", 0, kWindows, 0, "degC");
   const std::string valid = "--predictions " + (folder() / "valid.nc");
@@ -151,6 +160,7 @@ TEST_F(EvaluateForecastFiles, WhatIsMissingIsSaid) {
            {"--predictions " + (folder() / "celsius.nc"), 3,
             "t2m in " + (folder() / "celsius.nc") + " is in \"degC\""},
            {valid + " --leads 4", 3, "there is no lead 24 h of t2m"},
+           {valid + " " + (folder() / "part.nc"), 3, "hold the same forecast from 2021-02-01T12:00"},
            {"--predictions " + data() + "/sample_2021-02.nc", 3, "there is no lead 6 h of t2m"},
            {"--predictions " + (folder() / "config.json"), 3, "config.json"},
            {valid + " --checkpoint " + trained(), 2, "--checkpoint is of a model"},
@@ -269,9 +279,52 @@ TEST_F(EvaluateForecastFiles, ComparedOverTheirCommonStarts) {
     ASSERT_EQ(refused.errors().size(), 1U) << arguments << refused.err;
     EXPECT_NE(refused.errors()[0].find(error), std::string::npos) << refused.errors()[0];
   }
+  // Of the same forecasts beside another truth, which is another variable's here.
+  ASSERT_EQ(evaluate(1, "--predictions " + (folder() / "valid.nc") +
+                            " --set 'data.variables=[{\"name\":\"t2m\",\"data_set\":\"t2m\"}]' --set "
+                            "data.every=[2,2] --by-start " +
+                            (folder() / "coarse.nc"))
+                .exit_code,
+            0);
+  const Outcome truths = run(1, "compare " + (folder() / "a.nc") + " " + (folder() / "coarse.nc"));
+  EXPECT_EQ(truths.exit_code, 3) << truths.err;
+  EXPECT_NE(truths.err.find("are of other truths: the mean of t2m"), std::string::npos) << truths.err;
   const Outcome other = run(1, "compare " + (folder() / "a.nc") + " " + (folder() / "valid.nc"));
   EXPECT_EQ(other.exit_code, 3) << other.err;
   EXPECT_NE(other.err.find("holds no scores by start"), std::string::npos) << other.err;
+}
+
+/// A forecast that is not finite is no better one for that.
+TEST_F(EvaluateForecastFiles, WhatIsNotFiniteHasNoScore) {
+  predict_valid();
+  std::filesystem::copy_file(folder() / "valid.nc", folder() / "broken.nc",
+                             std::filesystem::copy_options::overwrite_existing);
+  write_foreign("warm.nc", 0, kWindows, 1);
+  int file = -1, variable = -1;
+  ASSERT_EQ(nc_open((folder() / "broken.nc").c_str(), NC_WRITE, &file), NC_NOERR);
+  ASSERT_EQ(nc_inq_varid(file, "t2m", &variable), NC_NOERR);
+  const std::size_t at[] = {4, 1, 10, 20};  // of one start the second lead at one point
+  const float nan = std::nanf("");
+  ASSERT_EQ(nc_put_var1_float(file, variable, at, &nan), NC_NOERR);
+  ASSERT_EQ(nc_close(file), NC_NOERR);
+  for (const int members : {1, 2}) {
+    const Outcome outcome =
+        evaluate(1, "--predictions " + (folder() / "broken.nc") +
+                        (members == 2 ? " " + (folder() / "warm.nc") : "") + " --threshold t2m=280");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("forecasts of t2m are not finite"), std::string::npos) << outcome.err;
+    const Json found = scores().at("scores").at("t2m").at("all");
+    for (const char* measure : {"rmse", "mae", "bias", "acc", "crps", "spread"}) {
+      if (!found.contains(measure)) continue;
+      EXPECT_FALSE(found.at(measure).at(0).is_null()) << measure;
+      EXPECT_TRUE(found.at(measure).at(1).is_null()) << measure << found.at(measure);
+    }
+    EXPECT_FALSE(found.at("climatology_rmse").at(1).is_null());
+    if (members == 1) continue;
+    const Json threshold = scores().at("thresholds").at("t2m").at("280").at("all");
+    for (const char* measure : {"brier", "reliability", "resolution", "roc_area"})
+      EXPECT_TRUE(threshold.at(measure).at(1).is_null()) << measure;
+  }
 }
 
 /// What scores are worth depends on what the model, or the climatology, has seen.

@@ -262,7 +262,7 @@ std::string GribFile::add_coordinate(FileVariable coordinate, const std::vector<
       return known->name;
     coordinate.name = concat(name, "_", number);
   }
-  const std::string unique = coordinate.name;
+  std::string unique = coordinate.name;
   const auto add = [&](FileVariable variable, const std::vector<double>& numbers) {
     variable.id = static_cast<int>(arrays_.size());
     variable.bytes = size_of(variable.type);

@@ -126,6 +126,10 @@ TEST(ForecastAxes, OfOneLead) {
   expect_axes(
       axes_of({{"valid_time", {6}, kHours, "time", "", true}, {"step", {6}, "hours", "", "", true}}, ""), "",
       "", {kFirst}, {6 * kHour});
+  expect_axes(axes_of({{"valid_time", {18}, kHours, "time", "", true},
+                       {"forecast_reference_time", {12}, kHours, kReference, "", true}},
+                      ""),
+              "", "", {kFirst + 12 * kHour}, {6 * kHour});
   // Of the same time: what has no start is of no lead.
   expect_axes(axes_of({{"time", {0, 12}, kHours, "time"}}, "time"), "time", "", starts, {0});
 }
