@@ -291,8 +291,8 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
       .add_option(
           "--predictions", options->predictions,
           "Score these files (or patterns; of images those in a folder, too), which predict or another "
-          "program "
-          "wrote, in place of a checkpoint's model; several that hold the same forecast are its members")
+          "program wrote, in place of a checkpoint's model; several that hold the same forecast are its "
+          "members")
       .not_empty();
   command
       .add_option("--data-range", options->data_range,

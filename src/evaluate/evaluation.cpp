@@ -158,6 +158,14 @@ std::vector<int> map_leads_of(const EvaluationOptions& options, int leads) {
   return all;
 }
 
+/// Of the target channels.
+void add_variables(const Dataset& data, std::vector<std::string>& names, std::vector<std::string>& units) {
+  for (const Channel& target : data.channels().targets) {
+    names.push_back(target.name);
+    units.push_back(data.files().units(target.field));
+  }
+}
+
 ScoreReport report_of(const ScoredForecasts& of, const EvaluationOptions& options,
                       const ForecastScores& scores) {
   const Dataset& data = of.data;
@@ -175,10 +183,7 @@ ScoreReport report_of(const ScoredForecasts& of, const EvaluationOptions& option
   report.coverage.take(of.starts, files);
   for (const Period& period : files.periods(data.options().valid, "data.valid"))
     report.periods.push_back(files.text_of(period));
-  for (const Channel& target : data.channels().targets) {
-    report.variables.push_back(target.name);
-    report.units.push_back(files.units(target.field));
-  }
+  add_variables(data, report.variables, report.units);
   return report;
 }
 
@@ -203,10 +208,7 @@ StartScoreContents contents_by_start(const ScoredForecasts& of, const Evaluation
   contents.starts = std::ssize(of.starts);
   contents.members = of.members;
   contents.regions = regions;
-  for (const Channel& target : of.data.channels().targets) {
-    contents.variables.push_back(target.name);
-    contents.units.push_back(of.data.files().units(target.field));
-  }
+  add_variables(of.data, contents.variables, contents.units);
   return contents;
 }
 

@@ -33,10 +33,13 @@ class ScoresByStart {
     leads_ = file_->read_all(lead);
     lead_units_ = lead.text("units");
     const FileVariable& region = coordinate("region");
-    regions_ = split(region.text("flag_meanings"), ' ');
+    const std::vector<std::string> names = split(region.text("flag_meanings"), ' ');
+    for (const double number : file_->read_all(region)) {  // which may be some of those that were written
+      if (!(number >= 0 && number < static_cast<double>(names.size()))) refuse();
+      regions_.push_back(names[static_cast<std::size_t>(number)]);
+    }
     for (const char* limit : {"region_south", "region_north", "region_west", "region_east"})
       limits_.push_back(file_->read_all(coordinate(limit)));
-    if (std::ssize(regions_) != region.shape[0]) refuse();
     if (std::set<Time>(starts_.begin(), starts_.end()).size() != starts_.size()) refuse();
   }
 
@@ -188,20 +191,17 @@ std::vector<std::string> chosen_scores(const ScoresByStart& first, const ScoresB
   return chosen;
 }
 
-}  // namespace
-
-namespace {
-
 /// @throws DataError  where the common starts of both have another truth.
 void require_same_truth(const ScoresByStart& first, const ScoresByStart& second, const std::string& variable,
                         const std::vector<std::pair<std::size_t, std::size_t>>& starts,
                         const std::pair<std::size_t, std::size_t>& region,
                         const std::pair<std::size_t, std::size_t>& lead) {
   constexpr double kAlike = 1e-5;  // as float32 numbers are, added in other orders
-  const std::string name = variable + "_truth_mean";
+  const std::string name = variable + "_truth_mean", typical = variable + "_persistence_rmse";
   if (!first.has(name) || !second.has(name)) return;
   const std::vector<double> here = first.values(name), there = second.values(name),
-                            size = first.values(variable + "_persistence_rmse");
+                            size =
+                                first.has(typical) ? first.values(typical) : std::vector<double>(here.size());
   for (const auto& start : starts) {
     const std::size_t at = first.index(start.first, region.first, lead.first);
     const double one = here[at], other = there[second.index(start.second, region.second, lead.second)];

@@ -279,6 +279,17 @@ TEST_F(EvaluateForecastFiles, ComparedOverTheirCommonStarts) {
     ASSERT_EQ(refused.errors().size(), 1U) << arguments << refused.err;
     EXPECT_NE(refused.errors()[0].find(error), std::string::npos) << refused.errors()[0];
   }
+  // Files from which scores were left out say of the others what they did.
+  std::filesystem::copy_file(folder() / "a.nc", folder() / "some.nc",
+                             std::filesystem::copy_options::overwrite_existing);
+  int some = -1, variable = -1;
+  ASSERT_EQ(nc_open((folder() / "some.nc").c_str(), NC_WRITE, &some), NC_NOERR);
+  ASSERT_EQ(nc_inq_varid(some, "t2m_persistence_rmse", &variable), NC_NOERR);
+  ASSERT_EQ(nc_rename_var(some, variable, "t2m_left_out"), NC_NOERR);
+  ASSERT_EQ(nc_close(some), NC_NOERR);
+  const Outcome left_out = run(1, "compare " + (folder() / "some.nc") + " " + (folder() / "b.nc"));
+  EXPECT_EQ(left_out.exit_code, 0) << left_out.err;
+  EXPECT_NE(left_out.out.find("t2m [K], rmse, all"), std::string::npos) << left_out.out;
   // Of the same forecasts beside another truth, which is another variable's here.
   ASSERT_EQ(evaluate(1, "--predictions " + (folder() / "valid.nc") +
                             " --set 'data.variables=[{\"name\":\"t2m\",\"data_set\":\"t2m\"}]' --set "
