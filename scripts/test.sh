@@ -96,7 +96,7 @@ if [[ $slurm == true ]]; then
 fi
 part "configuration" configure "${cuda_options[@]}" "$slurm_option" -DJIGSAW_BENCHMARKS=$benchmarks
 part "build" cmake --build $folder -- -k 0
-[[ $lint == false ]] || part "checks" scripts/check.sh --seconds 60
+[[ $lint == false ]] || part "checks" scripts/check.sh --seconds 30
 real_data=${JIGSAW_REAL_DATA-../shared/data}
 if [[ -n $label ]]; then
   part "tests with label $label" run_tests -L "$label"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <numeric>
 
 #include "base/text.h"
 #include "support/golden_file.h"
@@ -107,31 +108,29 @@ void check_layer(const LayerGolden& golden) {
 }
 
 void check_differences(const LayerGolden& golden) {
-  SCOPED_TRACE(golden.name);
-  LayerGolden moved = golden;
-  const auto objective = [&] {
-    double sum = 0;
-    testing::run_test_ranks(1, [&](Communicator& world) {
-      Mesh mesh(world, 1, std::vector<int>(static_cast<std::size_t>(golden.field.rank() - 2), 1), 1);
+  testing::run_test_ranks(1, [&](Communicator& world) {
+    SCOPED_TRACE(golden.name);
+    Mesh mesh(world, 1, std::vector<int>(static_cast<std::size_t>(golden.field.rank() - 2), 1), 1);
+    LayerGolden moved = golden;
+    const auto objective = [&] {
       const std::vector<double> y = run_layer(Rank{world.context(), mesh}, moved).at("output");
-      for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * golden.output_gradient[i];
-    });
-    return sum;
-  };
-  const auto check = [&](const std::string& name, std::vector<double>& elements) {
-    std::vector<double> slopes;
-    for (double& element : elements) {
-      const double middle = element, step = 1e-5 * std::max(1.0, std::abs(element));
-      element = middle + step;
-      const double above = objective();
-      element = middle - step;
-      slopes.push_back((above - objective()) / (2 * step));
-      element = middle;
-    }
-    EXPECT_LE(relative_difference(golden.expected.at(name), slopes), 1e-7) << "gradient by " << name;
-  };
-  check("input", moved.input);
-  for (auto& [name, elements] : moved.parameters) check(name, elements);
+      return std::inner_product(y.begin(), y.end(), golden.output_gradient.begin(), 0.0);
+    };
+    const auto check = [&](const std::string& name, std::vector<double>& elements) {
+      std::vector<double> slopes;
+      for (double& element : elements) {
+        const double middle = element, step = 1e-5 * std::max(1.0, std::abs(element));
+        element = middle + step;
+        const double above = objective();
+        element = middle - step;
+        slopes.push_back((above - objective()) / (2 * step));
+        element = middle;
+      }
+      EXPECT_LE(relative_difference(golden.expected.at(name), slopes), 1e-7) << "gradient by " << name;
+    };
+    check("input", moved.input);
+    for (auto& [name, elements] : moved.parameters) check(name, elements);
+  });
 }
 
 }  // namespace jigsaw::testing
