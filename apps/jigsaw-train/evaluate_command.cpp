@@ -57,6 +57,8 @@ struct EvaluateArguments {
   std::string json, netcdf;
   MapPaths maps;
   std::vector<int> map_leads;
+  std::vector<std::string> stations;  ///< files of observations
+  std::string interpolation;          ///< as parse_place_value() takes it; "": linear
   bool overwrite = false;
 };
 
@@ -72,6 +74,7 @@ void refuse_options(const EvaluateArguments& options, bool images) {
                       {"--climatology", !options.climatology.empty()},
                       {"--climate", !options.climate.empty()},
                       {"--error-maps", !options.maps.errors.empty()},
+                      {"--stations", !options.stations.empty()},
                       {"--by-start", !options.maps.starts.empty()}},
       of_images = {{"--overlap", options.windows.overlap.has_value()},
                    {"--mirror", !options.windows.mirror.empty()},
@@ -93,6 +96,7 @@ void refuse_for_sequences(const EvaluateArguments& options) {
                                       {"--climate", !options.climate.empty()},
                                       {"--error-maps", !options.maps.errors.empty()},
                                       {"--by-start", !options.maps.starts.empty()},
+                                      {"--stations", !options.stations.empty()},
                                       {"--predictions", !options.predictions.empty()}}) {
     if (given)
       throw ConfigError(
@@ -128,6 +132,10 @@ void refuse_void(const EvaluateArguments& options) {
     const char* const climate = "--climate all, season or month";
     refuse("--spin-up", options.spin_up.has_value(), climate);
     refuse("--maps", !options.maps.climate.empty(), climate);
+  }
+  if (options.stations.empty()) {
+    refuse("--station-scores", !options.maps.stations.empty(), "--stations FILES");
+    refuse("--interpolation", !options.interpolation.empty(), "--stations FILES");
   }
   if (options.maps.errors.empty()) refuse("--map-leads", !options.map_leads.empty(), "--error-maps FILE");
 }
@@ -186,7 +194,8 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
                                                        {"--netcdf", options.netcdf},
                                                        {"--maps", options.maps.climate},
                                                        {"--error-maps", options.maps.errors},
-                                                       {"--by-start", options.maps.starts}});
+                                                       {"--by-start", options.maps.starts},
+                                                       {"--station-scores", options.maps.stations}});
       if (images) {
         scores.windows = windows_of(options.windows, configuration.data);
       } else {
@@ -221,7 +230,9 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
         in_order(options.map_leads),
         by_default                   ? "data.valid"
         : options.period.size() == 1 ? "--period train"
-                                     : "--period"};
+                                     : "--period",
+        options.stations,
+        parse_place_value(options.interpolation.empty() ? "linear" : options.interpolation)};
     if (!options.predictions.empty()) {
       evaluate_written_forecasts(configuration, job.folder, options.predictions, validation_only,
                                  of_forecasts, job.world, job.log);
@@ -312,6 +323,20 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   command
       .add_option("--by-start", options->maps.starts,
                   "A NetCDF file to write the scores of each forecast to, which compare reads")
+      .not_empty();
+  command
+      .add_option("--stations", options->stations,
+                  "Files (or patterns) of what stations observed, [time, station] with their latitudes and "
+                  "longitudes: score the forecasts against them, too")
+      .not_empty();
+  command
+      .add_option("--interpolation", options->interpolation,
+                  "How values at --stations are made of the grid's points: linear between the four around "
+                  "each (the default), or nearest")
+      .one_of({"linear", "nearest"});
+  command
+      .add_option("--station-scores", options->maps.stations,
+                  "A NetCDF file to write the scores at each of --stations to")
       .not_empty();
   command
       .add_option("--map-leads", options->map_leads,

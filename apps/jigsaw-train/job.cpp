@@ -1,13 +1,12 @@
 #include "job.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
 
+#include "base/cores.h"
 #include "base/exit_file.h"
 #include "base/heartbeat.h"
 #include "base/host.h"
@@ -37,11 +36,7 @@ int threads_per_rank(int ranks) {
   if (const char* value = std::getenv("OMP_NUM_THREADS"); value != nullptr && std::atoi(value) > 0) {
     return std::atoi(value);
   }
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
-  return std::max(1, bound / ranks);
+  return std::max(1, usable_cores() / ranks);
 }
 
 /// A rank on which something failed may take so long to tell of it, and then ends all others: before that it

@@ -117,7 +117,7 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::ve
       const std::size_t slot = *free.begin();
       try {
         const auto folder = std::make_shared<OwnMpiFolder>();
-        std::vector<std::string> variables;
+        std::vector<std::string> variables = runs[next].variables;
         if (!gpus.empty()) variables.push_back("CUDA_VISIBLE_DEVICES=" + gpus[slot]);
         if (!folder->path().empty()) variables.push_back(concat(folder->variable(), "=", folder->path()));
         running[start(runs[next], blocked.before(), std::move(variables))] = {next, slot, folder};

@@ -10,6 +10,8 @@ struct LocalRun {
   std::string name;
   std::vector<std::string> command;
   std::string output_file;
+  std::vector<std::string> variables =
+      {};  ///< of its environment, "NAME=value", beside those of this process
 };
 
 /// Runs processes, at most `at_a_time` at once, and returns when all have ended. SIGINT, SIGTERM, SIGUSR1

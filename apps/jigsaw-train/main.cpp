@@ -14,6 +14,7 @@
 #include "files/io_lock.h"
 #include "files/probe.h"
 #include "printed.h"
+#include "short_waits.h"
 #include "stop_signals.h"
 #include "version.h"
 
@@ -213,6 +214,7 @@ ExitCode run_and_tell(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace jigsaw;
+  shorten_waits(argv);
   open_standard_streams();
   // As many queues to a GPU as there can be, which CUDA reads when the program first uses one: of the eight
   // that it makes by itself, streams of NCCL, which has two for each communicator, share some with those of

@@ -36,6 +36,8 @@ struct PredictArguments {
   int every = 0;     ///< 0: not given
   std::string mean;  ///< a number of steps or a unit of the calendar; "": not given
   bool time_series = false;
+  std::string points;         ///< a list of places; "": none
+  std::string interpolation;  ///< as parse_place_value() takes it; "": linear
   std::optional<double> stop_outside;
   std::string go_on;             ///< a file of forecasts, whose rollouts go on; "": none
   std::string restart = "auto";  ///< or always or never
@@ -77,6 +79,8 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
                                  {"--every", options.every > 0, {kFields, kSequences}},
                                  {"--mean", !options.mean.empty(), {kFields}},
                                  {"--time-series", options.time_series, {kFields}},
+                                 {"--points", !options.points.empty(), {kFields}},
+                                 {"--interpolation", !options.interpolation.empty(), {kFields}},
                                  {"--continue", !options.go_on.empty(), {kFields}},
                                  {"--stop-outside", options.stop_outside.has_value(), {kFields}},
                                  {"--restart", options.restart != "auto", {kFields}},
@@ -156,6 +160,10 @@ ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile*
   forecasts.every = std::max(options.every, 1);
   set_means(options.mean, forecasts);
   forecasts.time_series = options.time_series;
+  forecasts.points = options.points;
+  if (options.points.empty() && !options.interpolation.empty())
+    throw ConfigError("command line: --interpolation has no effect without --points");
+  if (!options.interpolation.empty()) forecasts.place_value = parse_place_value(options.interpolation);
   forecasts.stop_outside = options.stop_outside;
   forecasts.keep_state = parse_keep_state(options.restart);
   forecasts.restart_from = restart;
@@ -300,6 +308,16 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
       .excludes(every);
   command.add_flag("--time-series", options->time_series,
                    "Write the forecast from one start along one dimension, time, which is what it is of");
+  command
+      .add_option("--points", options->points,
+                  "Write the forecasts at these places in place of fields: a table with columns name, "
+                  "latitude and longitude (CSV), or a NetCDF file of stations")
+      .not_empty();
+  command
+      .add_option("--interpolation", options->interpolation,
+                  "How --points are made of the grid's points: linear between the four around each (the "
+                  "default), or nearest")
+      .one_of({"linear", "nearest"});
   command
       .add_option("--stop-outside", options->stop_outside,
                   "End forecasts before the step at which a state lies more than so many deviations beyond "

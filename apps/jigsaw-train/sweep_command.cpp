@@ -8,6 +8,7 @@
 #include <iostream>
 #include <set>
 
+#include "base/cores.h"
 #include "base/disk.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -260,6 +261,10 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments
   const SweepRun run = task_at(sweep, list, index).run;
   make_folder(list.folder_of(run));
   LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
+  // Runs that go at once share the cores.
+  if (options.local > 1 && std::getenv("OMP_NUM_THREADS") == nullptr)
+    local.variables = {
+        concat("OMP_NUM_THREADS=", std::max(1, usable_cores() / (options.local * options.ranks)))};
   if (options.ranks > 1) local.command = {"mpirun", "-n", concat(options.ranks), "--bind-to", "none"};
   for (const std::string& word :
        {this_executable(), std::string("sweep"), std::string("--config"), train.configuration.config,

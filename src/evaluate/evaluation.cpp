@@ -19,6 +19,7 @@
 #include "evaluate/score_report.h"
 #include "evaluate/scored_forecasts.h"
 #include "evaluate/start_score_file.h"
+#include "evaluate/station_report.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
 #include "samples/prescribed_remarks.h"
@@ -98,6 +99,26 @@ std::unique_ptr<Climatology> climatology_of(const ScoredForecasts& of, const std
                                         files.units(target.field), data.files().units(target.field)));
   }
   return std::make_unique<Climatology>(files, targets, of.piece, wanted);
+}
+
+/// Observations at stations, and the scores against them; null where none are wanted. Collective.
+std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const EvaluationOptions& options) {
+  if (options.stations.empty()) return nullptr;
+  Dataset& data = of.data;
+  const std::vector<std::string> paths = expand_together(options.stations, "", of.world);
+  const FileOpener open_file =
+      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), of.world);
+  std::optional<StationObservations> observations;
+  together(of.world, [&] {
+    if (data.files().of_months())
+      throw ConfigError("command line: --stations are by dates, and data.time_step is \"month\"");
+    if (of.world.rank() != 0) return;
+    const Time step = data.options().lead_time;
+    observations.emplace(paths, open_file, data,
+                         Period{of.starts.front() + step, of.starts.back() + of.leads() * step});
+  });
+  return std::make_unique<StationScores>(data, std::move(observations), options.at_stations, of.leads(),
+                                         of.members, of.world);
 }
 
 /// Variables without scores at points that persistence has some at; they would be shown as missing alone.
@@ -262,6 +283,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
     if (world.rank() != 0) return;
     std::vector<std::string> inputs = data.paths();
     inputs.insert(inputs.end(), of.paths.begin(), of.paths.end());
+    inputs.insert(inputs.end(), options.stations.begin(), options.stations.end());
     files.emplace(options.json, options.netcdf, options.overwrite, inputs, options.maps);
     const std::map<std::string, std::string> attributes = {{"title", options.title},
                                                            {"source", concat("jigsaw-train, ", of.source)}};
@@ -284,6 +306,9 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
   together(world, [&] { climatology = climatology_of(of, paths, open_file, remarks); });
   for (const std::string& remark : remarks)
     if (!remark.empty()) log.warn(remark);
+  const std::unique_ptr<StationScores> stations = stations_of(of, options);
+  if (stations)
+    for (const std::string& remark : stations->remarks()) log.warn(remark);
   for (const std::string& warning : coverage_of(data, leads, options.period)) log.warn(warning);
   for (const std::string& warning :
        unit_warnings(data, data.files().periods(data.options().valid, "data.valid"), world))
@@ -299,6 +324,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
                 thresholds_of(data, of.configuration.validation), options.climate, map_leads);
   });
   ForecastScores& scores = *all;
+  if (stations) scores.take_stations(*stations);
   if (!options.maps.starts.empty()) {
     scores.tell_starts([&](const StartScores& some) {
       together(world, [&] {
@@ -328,14 +354,18 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
   }
   together(world, [&] {
     if (world.rank() != 0) return;
-    const ScoreReport report = report_of(of, options, scores);
+    ScoreReport report = report_of(of, options, scores);
+    report.stations = stations.get();
     if (start_file) start_file->close();
+    if (const std::string path = files->stations(); !path.empty()) write_station_scores(report, path);
     // First the files, which whoever stops reading the table does not keep from being written.
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });
     for (const std::string& line : table_of(report)) log.info(line);
     warn_of_not_finite(report, log);
   });
+  if (stations)
+    for (const std::string& remark : stations->gaps()) log.warn(remark);
   log.info(concat("scored ", counted(std::ssize(of.starts), "forecast"), " of ", counted(leads, "step"),
                   members > 1 ? concat(" and ", members, " members") : "", " in ",
                   human_seconds(seconds.count())));

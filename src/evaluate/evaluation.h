@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "evaluate/climate_scores.h"
 #include "evaluate/score_files.h"
+#include "predict/grid_places.h"
 #include "predict/trained_model.h"
 
 namespace jigsaw::inline evaluate {
@@ -18,9 +19,11 @@ struct EvaluationOptions {
   std::string title;
   std::vector<std::string> climatology = {};  ///< files or patterns; none: that of data.train
   ClimateOptions climate = {};
-  MapPaths maps = {};                 ///< of a climate only with one
-  std::vector<int> map_leads = {};    ///< of maps of errors, ascending; none: all
-  std::string period = "data.valid";  ///< what names the windows that are scored
+  MapPaths maps = {};                      ///< of a climate only with one
+  std::vector<int> map_leads = {};         ///< of maps of errors, ascending; none: all
+  std::string period = "data.valid";       ///< what names the windows that are scored
+  std::vector<std::string> stations = {};  ///< files or patterns of observations; none: none
+  PlaceValue at_stations = PlaceValue::kLinear;
 };
 
 /// The validation of a trained model without training: over all windows of data.valid, scored as

@@ -179,6 +179,7 @@ void ForecastScores::add_states(const Rank& rank, int lead, const Layout& layout
   thresholds_.add(rank, lead, layout, members, states.forecast, states.truth, weights_);
   if (climate_) add_climate(rank, lead, layout, members, states.truth, batch);
   if (error_maps_) error_maps_->add(rank, lead, layout, members, states.forecast, states.truth);
+  if (stations_ != nullptr) stations_->add(rank, lead, layout, members, batch);
   for (std::int64_t j = 0; j < members_ && !rank.box(layout).empty(); ++j) {
     const Array member = member_of(rank.context, members, members_, j);
     outside_.add(rank, layout, where_both(rank.context, member, states.truth), lead + 1, batch.times);

@@ -11,6 +11,7 @@
 #include "evaluate/error_maps.h"
 #include "evaluate/fourier.h"
 #include "evaluate/region.h"
+#include "evaluate/station_scores.h"
 #include "evaluate/threshold_scores.h"
 #include "predict/outside_range.h"
 #include "samples/dataset.h"
@@ -77,6 +78,8 @@ class ForecastScores {
 
   /// From now on what is told of each batch once its last lead was added: on all ranks alike.
   void tell_starts(std::function<void(const StartScores& scores)> tell) { tell_ = std::move(tell); }
+  /// From now on all batches are scored at these stations, too; they outlive this.
+  void take_stations(StationScores& stations) { stations_ = &stations; }
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch);
@@ -168,6 +171,7 @@ class ForecastScores {
   std::vector<Histogram> histograms_;  // by lead, channel, region
   std::vector<Power> power_;           // by lead, channel
   std::unique_ptr<Fourier> fourier_;
+  StationScores* stations_ = nullptr;
   std::function<void(const StartScores& scores)> tell_;
   StartScores starts_;  // of the batch that is under way
 };

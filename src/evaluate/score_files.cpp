@@ -40,7 +40,8 @@ ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool 
                                                                   {"--netcdf", netcdf},
                                                                   {"--maps", maps.climate},
                                                                   {"--error-maps", maps.errors},
-                                                                  {"--by-start", maps.starts}};
+                                                                  {"--by-start", maps.starts},
+                                                                  {"--station-scores", maps.stations}};
   for (std::size_t i = 0; i < named.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (named[i].second.empty() || named[j].second.empty()) continue;
@@ -54,6 +55,7 @@ ScoreFiles::ScoreFiles(const std::string& json, const std::string& netcdf, bool 
   climate_maps_ = output_at(maps.climate, overwrite, "--maps", inputs);
   error_maps_ = output_at(maps.errors, overwrite, "--error-maps", inputs);
   starts_ = output_at(maps.starts, overwrite, "--by-start", inputs);
+  stations_ = output_at(maps.stations, overwrite, "--station-scores", inputs);
 }
 
 void ScoreFiles::write(const std::function<Json()>& json,
@@ -61,7 +63,8 @@ void ScoreFiles::write(const std::function<Json()>& json,
   if (json_)
     write_text(json_->temporary(), json().dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   if (netcdf_) netcdf(netcdf_->temporary());
-  commit_together({json_.get(), netcdf_.get(), climate_maps_.get(), error_maps_.get(), starts_.get()});
+  commit_together(
+      {json_.get(), netcdf_.get(), climate_maps_.get(), error_maps_.get(), starts_.get(), stations_.get()});
 }
 
 }  // namespace jigsaw::inline evaluate

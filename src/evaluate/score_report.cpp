@@ -13,6 +13,7 @@
 #include "evaluate/score_axes.h"
 #include "evaluate/score_measures.h"
 #include "evaluate/score_table.h"
+#include "evaluate/station_report.h"
 #include "evaluate/threshold_report.h"
 #include "fields/data_forms.h"
 #include "files/netcdf_output.h"
@@ -84,6 +85,8 @@ std::vector<std::string> table_of(const ScoreReport& report) {
   lines.insert(lines.end(), tables.begin(), tables.end());
   const std::vector<std::string> climates = climate_tables_of(report);
   lines.insert(lines.end(), climates.begin(), climates.end());
+  const std::vector<std::string> stations = station_tables_of(report);
+  lines.insert(lines.end(), stations.begin(), stations.end());
   const auto left_out = scores.leads() - std::ssize(shown_leads(scores.leads()));
   if (left_out > 0)
     lines.push_back(concat("of ", scores.leads(), " leads ", left_out,
@@ -124,6 +127,7 @@ Json json_of(const ScoreReport& report) {
   if (scores.members() > 1) json["rank_histograms"] = rank_histograms_of(report);
   if (scores.thresholds().any()) json["thresholds"] = thresholds_of(report);
   if (scores.climate() != nullptr) json["climate"] = climate_of(report);
+  if (report.stations != nullptr) json["stations"] = stations_of(report);
   return json;
 }
 

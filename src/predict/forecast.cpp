@@ -19,6 +19,7 @@
 #include "predict/forecast_choice.h"
 #include "predict/forecast_file.h"
 #include "predict/forecast_stop.h"
+#include "predict/grid_places.h"
 #include "predict/kept_states.h"
 #include "predict/outside_range.h"
 #include "predict/packed_piece.h"
@@ -50,6 +51,7 @@ class ForecastRun {
         restart_model_(RestartModel::of(model)),
         physical_(data_.channels(), data_.statistics(), data_.options().predict),
         outside_(state_limits(data_.channels(), data_.statistics(), options.stop_outside)) {
+    find_places();
     together(run_.world(), [&] { open(model); });
   }
 
@@ -70,8 +72,11 @@ class ForecastRun {
   std::vector<std::string> gaps() const;
   std::vector<std::string> units();
   std::vector<std::string> blanks();
+  /// What is to be said of the places that are wanted, or "".
+  std::string of_places() const { return places_ ? places_->remark() : ""; }
 
  private:
+  void find_places();
   void open(const TrainedModel& model);
   std::vector<Field> fields() const;
   bool keeps_states() const;
@@ -99,6 +104,8 @@ class ForecastRun {
   void put(std::int64_t number, int step, const ShardedTensor& prediction, const Batch& batch);
   void put_member(std::int64_t number, int step, std::int64_t member, const Layout& layout,
                   const Array& states);
+  void put_places(std::int64_t first, int step, std::int64_t member, const Layout& layout,
+                  const Array& states);
   void write(PackedPiece<float>& piece, std::int64_t first, int lead, std::int64_t member);
   void close(ForecastsMade& made);
 
@@ -113,6 +120,7 @@ class ForecastRun {
   std::vector<Time> starts_;
   std::string path_;  // of the output
   std::vector<int> channels_;
+  std::optional<GridPlaces> places_;
   std::optional<BatchReader> reader_;
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
@@ -140,6 +148,16 @@ bool ForecastRun::keeps_states() const {
   return (!options_.starts.empty() || options_.restart_from != nullptr) && leads_.last > 1;
 }
 
+/// Collective.
+void ForecastRun::find_places() {
+  if (options_.points.empty()) return;
+  NamedPlaces listed;
+  together(run_.world(), [&] {
+    if (run_.world().rank() == 0) listed = read_places(options_.points);
+  });
+  places_.emplace(data_.files(), listed, options_.place_value, "--points " + options_.points, run_.world());
+}
+
 void ForecastRun::open(const TrainedModel& model) {
   if (data_.files().members() > 1)
     throw ConfigError(concat(
@@ -165,11 +183,13 @@ void ForecastRun::open(const TrainedModel& model) {
   if (run_.world().rank() != 0) return;
   std::vector<std::string> inputs = data_.paths();
   if (options_.restart_from != nullptr) inputs.push_back(options_.restart_from->path());
+  if (places_) inputs.push_back(options_.points);
   output_ = std::make_unique<OutputFile>(path_, options_.overwrite, "--output", inputs);
   restart_output_ = std::make_unique<OutputFile>(restart_path(path_), options_.overwrite, "--output", inputs);
   ForecastContents contents{starts_,   data_.options().lead_time, leads_,
                             fields(),  options_.split_levels,     options_.attributes,
                             members(), options_.time_series};
+  if (places_) contents.places = &places_->places();
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
   file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                          std::min(placed_.samples(), starts()));
@@ -304,6 +324,7 @@ void ForecastRun::put(std::int64_t number, int step, const ShardedTensor& predic
 void ForecastRun::put_member(std::int64_t number, int step, std::int64_t member, const Layout& layout,
                              const Array& states) {
   const std::int64_t first = number * placed_.samples();
+  if (places_) return put_places(first, step, member, layout, states);
   const std::optional<int> lead = leads_.lead_of(step);
   const int rank = run_.world().rank();
   const auto own = std::make_shared<PackedPiece<float>>(piece_of<float>(rank_, layout, channels_, rank));
@@ -317,6 +338,34 @@ void ForecastRun::put_member(std::int64_t number, int step, std::int64_t member,
     if (!writer_ || piece->count() == 0) continue;
     writer_->push([this, piece, first, lead = *lead, member] { write(*piece, first, lead, member); });
   }
+}
+
+/// The values at places, which are few: rank 0 has them of all ranks.
+void ForecastRun::put_places(std::int64_t first, int step, std::int64_t member, const Layout& layout,
+                             const Array& states) {
+  const std::vector<double> values = places_->values(rank_, layout, states, channels_);
+  if (!writer_) return;
+  const std::optional<int> lead = leads_.lead_of(step);
+  std::vector<float> written;
+  if (leads_.means) {
+    StepMeans& means = means_[static_cast<std::size_t>(member)];
+    means.add(values);
+    if (lead) written = means.take();
+  } else {
+    written.assign(values.begin(), values.end());
+  }
+  if (!lead) return;
+  writer_->push([this, written = std::move(written), first, lead = *lead, member]() mutable {
+    std::span<float> rest = written;
+    const Box all{{0}, {places_->size()}};
+    const auto size = static_cast<std::size_t>(places_->size());
+    for (std::int64_t start = first; !rest.empty(); ++start) {
+      for (std::size_t field = 0; field < channels_.size(); ++field) {
+        file_->write(field, start, lead, all, rest.first(size), member);
+        rest = rest.subspan(size);
+      }
+    }
+  });
 }
 
 void ForecastRun::write(PackedPiece<float>& piece, std::int64_t first, int lead, std::int64_t member) {
@@ -533,6 +582,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   ForecastRun run(model, options);
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
+  if (!run.of_places().empty()) log.warn(run.of_places());
   for (const std::string& remark : run.gaps()) log.warn(remark);
   for (const std::string& warning : run.units()) log.warn(warning);
   const double before = now();

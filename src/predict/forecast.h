@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "predict/calendar_means.h"
+#include "predict/grid_places.h"
 #include "predict/trained_model.h"
 
 namespace jigsaw::inline predict {
@@ -47,6 +48,8 @@ struct ForecastOptions {
   /// Deviations: forecasts end where a state lies further beyond what the model was trained on.
   std::optional<double> stop_outside = {};
   KeepState keep_state = KeepState::kAuto;
+  std::string points;  ///< a list of places (read_places) that the file holds in place of fields; "": none
+  PlaceValue place_value = PlaceValue::kLinear;
   const RestartFile* restart_from = nullptr;  ///< forecasts to go on from, all or those of `starts`; or null
   const std::atomic<int>* stop = nullptr;     ///< not 0, on any rank, to end behind the step in work; or null
 };

@@ -216,7 +216,11 @@ void ForecastFile::define_member(const CoordinateDescription& member) {
 }
 
 void ForecastFile::define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap) {
-  fields_.define_grid(files, contents.fields, contents.split_levels);
+  if (contents.places != nullptr) {
+    fields_.define_places(files, contents.fields, contents.split_levels, *contents.places);
+  } else {
+    fields_.define_grid(files, contents.fields, contents.split_levels);
+  }
   for (std::size_t variable = 0; variable < fields_.variables(); ++variable) {
     const FieldDescription& field = fields_.description(variable);
     WrittenFields::Definition definition{fields_.name(variable),

@@ -34,6 +34,7 @@ struct ForecastContents {
   std::map<std::string, std::string> attributes;  ///< of the whole file
   std::int64_t members = 1;                       ///< of the ensemble that the model makes
   bool time_series = false;                       ///< of one start alone: its leads are times
+  const NamedPlaces* places = nullptr;            ///< in place of rows and columns; null: those
 };
 
 /// From where to where the states of all fields hold, from their times, where the input says that by bounds
@@ -54,6 +55,8 @@ std::optional<Period> limits_of_all(FileSet& files, const std::vector<Field>& fi
 /// before the first (of months from the first's beginning to the last's end; of means over periods of the
 /// calendar those of the period), and cell_methods that say so.
 ///
+/// Of places in place of rows and columns variables are float [time, lead_time, level, station] (PlaceAxis).
+///
 /// A time series has the dimension `time`, what the forecast is of (of means the middle of their bounds), in
 /// place of start and lead, and the start as a scalar coordinate, `forecast_reference_time`.
 ///
@@ -64,7 +67,7 @@ class ForecastFile {
   /// @param overlap  forecasts that are written at the same time: chunks are kept for that many.
   ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output, std::int64_t overlap);
 
-  /// Rows and columns `box` [H, W] of field number `field` of the contents, of the forecast from
+  /// Rows and columns `box` [H, W], or places, of field number `field` of the contents, of the forecast from
   /// starts[start] at lead number `lead` of the contents, of one of the members. What is not finite is
   /// missing.
   void write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,

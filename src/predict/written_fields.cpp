@@ -90,7 +90,7 @@ int WrittenFields::bounds_dimension() {
   return bounds_;
 }
 
-void WrittenFields::define_grid(FileSet& files, const std::vector<Field>& fields, bool split_levels) {
+void WrittenFields::take_fields(FileSet& files, const std::vector<Field>& fields, bool split_levels) {
   places_.resize(fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
     fields_.push_back(described(files, fields[i], split_levels));
@@ -103,6 +103,19 @@ void WrittenFields::define_grid(FileSet& files, const std::vector<Field>& fields
   for (const Variable& variable : variables_) taken_.insert(variable.name);
   for (const FieldDescription& field : fields_)
     if (field.level) taken_.insert(field.level->name);
+}
+
+void WrittenFields::define_places(FileSet& files, const std::vector<Field>& fields, bool split_levels,
+                                  const NamedPlaces& places) {
+  take_fields(files, fields, split_levels);
+  named_places_.emplace(file_, places);
+  plane_ = 1;
+  axes_.push_back({named_places_->dimension(), -1, -1, named_places_->size(), {}});
+  of_points_ = PlaceAxis::coordinates();
+}
+
+void WrittenFields::define_grid(FileSet& files, const std::vector<Field>& fields, bool split_levels) {
+  take_fields(files, fields, split_levels);
   const Shape extents = files.grid().shape();
   add_axis(fields_.front().rows, extents[0]);
   add_axis(fields_.front().columns, extents[1]);
@@ -226,10 +239,12 @@ int WrittenFields::define(std::size_t variable, const Definition& definition) {
     chunks.push_back(1);
   }
   std::int64_t at_border = 0;
-  for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
+  std::size_t chunk_points = 1;
+  for (std::size_t axis = 0; axis < plane_; ++axis) {
     const std::int64_t extent = axes_[axis].extent;
     dimensions.push_back(axes_[axis].dimension);
-    chunks.push_back(part_of(extent, kChunkExtent));
+    chunks.push_back(part_of(extent, plane_ > 1 ? kChunkExtent : kChunkExtent * kChunkExtent));
+    chunk_points *= chunks.back();
     at_border += extent / static_cast<std::int64_t>(chunks.back()) + 1;
   }
   std::vector<std::string> coordinates = of_points_;
@@ -238,8 +253,7 @@ int WrittenFields::define(std::size_t variable, const Definition& definition) {
     coordinates.push_back(add_scalar(scalar));
   const int number =
       file_.add_variable(file_.free_name(definition.name).c_str(), NetcdfOutput::Type::kFloat, dimensions);
-  const auto chunk_bytes =
-      static_cast<std::int64_t>(chunks[chunks.size() - 1] * chunks[chunks.size() - 2] * sizeof(float));
+  const auto chunk_bytes = static_cast<std::int64_t>(chunk_points * sizeof(float));
   const std::int64_t cache = std::min(definition.planes * at_border * chunk_bytes, kMostCachedBytes);
   file_.add_chunks(number, chunks, static_cast<std::size_t>(cache));
   file_.add_number(number, "_FillValue", NetcdfOutput::kFill);
@@ -263,6 +277,7 @@ void WrittenFields::write_coordinates(FileSet& files) {
     write_numbers(file_, axis.variable, axis.description.values, single);
     if (axis.bounds >= 0) write_numbers(file_, axis.bounds, axis.description.bounds, single);
   }
+  if (named_places_) named_places_->write(file_);
   if (!points_) return;
   const PointPlaces places = files.read_degrees(Box::whole(files.grid().shape()));
   write_numbers(file_, points_->latitude, places.latitude, points_->single_latitude);
@@ -282,7 +297,7 @@ void WrittenFields::write(int variable, std::size_t field, const std::vector<std
   };
   for (const std::int64_t place : leading) add(place, 1);
   if (places_[field].level >= 0) add(places_[field].level, 1);
-  for (int d = 0; d < 2; ++d) add(box.begin[d], box.extent[d]);
+  for (int d = 0; d < box.extent.rank(); ++d) add(box.begin[d], box.extent[d]);
   file_.write(variable, slab, values);
 }
 

@@ -9,6 +9,7 @@
 
 #include "fields/file_set.h"
 #include "files/netcdf_output.h"
+#include "predict/place_axis.h"
 
 namespace jigsaw::inline predict {
 
@@ -24,6 +25,9 @@ class WrittenFields {
   /// Defines rows and columns. @param files  have the fields selected.
   /// @param split_levels  each level is a variable of its own, t_850.
   void define_grid(FileSet& files, const std::vector<Field>& fields, bool split_levels);
+  /// Defines places in their stead: fields have one dimension, `station`, for rows and columns.
+  void define_places(FileSet& files, const std::vector<Field>& fields, bool split_levels,
+                     const NamedPlaces& places);
   /// The dimension of two limits, which is defined when it is first asked for.
   int bounds_dimension();
 
@@ -51,8 +55,9 @@ class WrittenFields {
 
   /// Behind the definitions.
   void write_coordinates(FileSet& files);
-  /// Rows and columns `box` [H, W] of a field in a variable that define() made of its variable. What is not
-  /// finite is missing. @param leading  its place along the dimensions before level, rows and columns.
+  /// Rows and columns `box` [H, W], or places, of a field in a variable that define() made of its variable.
+  /// What is not finite is missing. @param leading  its place along the dimensions before level, rows and
+  /// columns.
   void write(int variable, std::size_t field, const std::vector<std::int64_t>& leading, const Box& box,
              std::span<float> values);
 
@@ -84,6 +89,7 @@ class WrittenFields {
     std::int64_t level = -1;  ///< position in the file; -1 for a variable without levels
   };
 
+  void take_fields(FileSet& files, const std::vector<Field>& fields, bool split_levels);
   std::string add_scalar(const CoordinateDescription& description);
   std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
   std::size_t add_levels(const std::vector<std::size_t>& members);
@@ -97,11 +103,13 @@ class WrittenFields {
   std::vector<FieldDescription> fields_;
   std::vector<Variable> variables_;
   std::vector<Place> places_;  // by field
-  std::vector<Axis> axes_;     // rows, columns, then levels
+  std::vector<Axis> axes_;     // rows and columns, or places, then levels
+  std::size_t plane_ = 2;      // how many of these are no levels
   std::vector<Scalar> scalars_;
   std::set<std::string> taken_;         // names of levels and variables, which scalars leave to them
   std::vector<std::string> of_points_;  // coordinates of points
   std::optional<Points> points_;
+  std::optional<PlaceAxis> named_places_;
 };
 
 }  // namespace jigsaw::inline predict

@@ -3,6 +3,7 @@
 #include <netcdf.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -25,6 +26,8 @@ nc_type netcdf_type(NetcdfOutput::Type type) {
       return NC_INT;
     case NetcdfOutput::Type::kShort:
       return NC_SHORT;
+    case NetcdfOutput::Type::kChar:
+      return NC_CHAR;
     case NetcdfOutput::Type::kByte:
       return NC_UBYTE;
   }
@@ -143,6 +146,14 @@ void NetcdfOutput::write(int variable, const std::vector<int>& values) {
 void NetcdfOutput::write(int variable, const std::vector<std::int16_t>& values) {
   const auto lock = lock_io();
   check(nc_put_var_short(file_, variable, values.data()));
+}
+
+void NetcdfOutput::write(int variable, const std::vector<std::string>& texts) {
+  const auto lock = lock_io();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::array<std::size_t, 2> start = {i, 0}, extent = {1, texts[i].size()};
+    check(nc_put_vara_text(file_, variable, start.data(), extent.data(), texts[i].c_str()));
+  }
 }
 
 void NetcdfOutput::write(int variable, const Box& box, std::span<const double> values) {

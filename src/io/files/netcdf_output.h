@@ -19,7 +19,8 @@ class NetcdfOutput {
     kFloat,
     kInt,
     kShort,
-    kByte  ///< unsigned, of NetCDF-4 alone
+    kChar,  ///< of texts, along a last dimension as long as the longest
+    kByte   ///< unsigned, of NetCDF-4 alone
   };
   /// In place of a variable, for attributes of the whole file.
   static const int kFile;
@@ -56,6 +57,8 @@ class NetcdfOutput {
   void write(int variable, const std::vector<float>& values);
   void write(int variable, const std::vector<int>& values);
   void write(int variable, const std::vector<std::int16_t>& values);
+  /// Texts of a variable of Type::kChar [texts, bytes].
+  void write(int variable, const std::vector<std::string>& texts);
   /// The values of a box of the variable, row-major.
   void write(int variable, const Box& box, std::span<const double> values);
   void write(int variable, const Box& box, std::span<const float> values);

@@ -501,6 +501,18 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
   throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file", advice(path)));
 }
 
+bool is_variable_file(const std::string& path) {
+  if (is_zarr_store(path)) return true;
+  try {
+    const File file(path, O_RDONLY);
+    return std::ranges::any_of(file_formats(), [&](const FileFormat& format) {
+      return format.names_dimensions && file.size() > 0 && format.recognises(file);
+    });
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
 std::unique_ptr<VariableFile> open_described(const FileDescription& known, External external) {
   if (known.format == ZarrStore::kFormat) return std::make_unique<ZarrStore>(known, external);
   const auto& formats = file_formats();

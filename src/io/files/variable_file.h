@@ -205,6 +205,8 @@ enum class Dimensions : std::uint8_t {
 /// Opens a Zarr store, or a file in the first format that its content, not its name, is of. @throws DataError
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
                                              External external = External::kRefused);
+/// Whether a path is a Zarr store or a file of one of the formats that name dimensions. @throws DataError
+bool is_variable_file(const std::string& path);
 /// The file that VariableFile::describe() described.
 std::unique_ptr<VariableFile> open_described(const FileDescription& known, External external);
 

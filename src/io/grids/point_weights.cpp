@@ -88,6 +88,21 @@ std::int64_t PointWeights::bytes() const {
          std::ssize(ends_) * static_cast<std::int64_t>(sizeof ends_[0]);
 }
 
+std::vector<PointWeights::Term> PointWeights::terms() const {
+  require(columns_ > 0, "the points of a list have neither rows nor columns");
+  std::vector<Term> terms;
+  std::size_t t = 0;
+  for (std::size_t target = 0; target < ends_.size(); ++target) {
+    for (; t < ends_[target]; ++t) {
+      const Box& box = boxes_.front();
+      const std::int64_t place = places_[t], width = box.extent[1];
+      terms.push_back({static_cast<std::int64_t>(target), box.begin[0] + place / width,
+                       box.begin[1] + place % width, weights_[t]});
+    }
+  }
+  return terms;
+}
+
 template <typename T>
 void PointWeights::apply(std::span<const T> there, std::span<T> out) const {
   require(std::ssize(there) == read_ && out.size() == ends_.size(),

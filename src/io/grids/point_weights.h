@@ -41,6 +41,13 @@ class PointWeights {
   std::int64_t bytes() const;
   /// How many values they hold.
   std::int64_t read() const { return read_; }
+  /// What a target is made of.
+  struct Term {
+    std::int64_t target = 0, row = 0, column = 0;
+    double weight = 0;
+  };
+  /// All of them, of a file of rows and columns; after finish().
+  std::vector<Term> terms() const;
   /// @param there  values of boxes().
   template <typename T>
   void apply(std::span<const T> there, std::span<T> out) const;

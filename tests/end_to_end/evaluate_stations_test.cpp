@@ -1,0 +1,274 @@
+// Forecasts at places: what predict writes there, and how evaluate scores it against what stations observed,
+// against loops over the fields that predict writes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/text.h"
+#include "end_to_end/trained_forecasts.h"
+#include "io/netcdf_writer.h"
+
+namespace jigsaw::e2e {
+namespace evaluate_stations_test {
+
+struct Town {
+  std::string name;
+  double latitude, longitude;
+};
+
+/// Between points, beside the last column and the first one, on a point, and at the pole.
+const std::vector<Town> kTowns = {{"Zürich, Fluntern", 47.38, 8.57},
+                                  {"Date Line", 0.1, -179.9},
+                                  {"Greenwich", 51.48, -0.01},
+                                  {"On a point", 20, 30},
+                                  {"Pole", 89.9, 0},
+                                  {"Lima", -12.05, 282.96}};
+constexpr std::size_t kTownCount = 6, kLeads = 3;
+
+/// Bilinear in a field of sample data: rows from 90° N on, columns from 0° E, 5° apart, round the globe.
+double between(const double* field, const Town& town) {
+  const double row = (90 - town.latitude) / 5, column = std::fmod(town.longitude + 360, 360) / 5;
+  const int top = std::min(static_cast<int>(row), 35), left = static_cast<int>(column);
+  const double down = row - top, along = column - left;
+  const auto at = [&](int r, int c) { return field[r * 72 + c % 72]; };
+  return (1 - down) * ((1 - along) * at(top, left) + along * at(top, left + 1)) +
+         down * ((1 - along) * at(top + 1, left) + along * at(top + 1, left + 1));
+}
+
+class Stations : public TrainedForecasts {
+ protected:
+  static std::string towns() {
+    std::string text = "id;Lat;LON;remark\r\n";
+    for (const Town& town : kTowns)
+      text += concat('"', town.name, "\"; ", town.latitude, ";", town.longitude, ";x\r\n");
+    folder().write("towns.csv", text);
+    return " --points " + (folder() / "towns.csv");
+  }
+  static Outcome evaluate(int ranks, const std::string& more) {
+    return run(ranks, "evaluate --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                          " --overwrite " + more);
+  }
+  static std::vector<double> fields_of(const std::string& output) {
+    return NetcdfReader(folder() / output).values("t2m");
+  }
+
+  /// What stations observe of t2m at 00 and 12 UTC: the truth and 0.1 K more for each station and a wave; the
+  /// second station nothing on 2 February.
+  static double observed(double truth, std::size_t station, std::int64_t hour) {
+    if (station == 1 && hour / 24 == 18660) return std::numeric_limits<double>::quiet_NaN();
+    return truth + 0.1 * static_cast<double>(station) +
+           std::sin(static_cast<double>(hour + 7 * static_cast<int>(station)));
+  }
+  /// @param from, end  stations. @param places_first  [station, time] in place of [time, station]
+  static void write_observations(const std::string& name, std::size_t from, std::size_t end,
+                                 bool places_first, const std::string& units = "K") {
+    const Truth truth(data(), "t2m");
+    std::vector<double> times, values, latitudes, longitudes, numbers;
+    std::vector<std::vector<double>> rows;
+    for (const auto& [hour, field] : truth.at) {
+      if (hour % 12 != 0 || hour < 18658 * 24) continue;
+      times.push_back(static_cast<double>(hour));
+      rows.emplace_back();
+      for (std::size_t s = from; s < end; ++s)
+        rows.back().push_back(observed(between(field.data(), kTowns[s]), s, hour));
+    }
+    for (std::size_t s = from; s < end; ++s) {
+      latitudes.push_back(kTowns[s].latitude);
+      longitudes.push_back(kTowns[s].longitude);
+      numbers.push_back(71800 + static_cast<double>(s));
+    }
+    if (places_first) {
+      for (std::size_t s = 0; s < end - from; ++s)
+        for (const std::vector<double>& row : rows) values.push_back(row[s]);
+    } else {
+      for (const std::vector<double>& row : rows) values.insert(values.end(), row.begin(), row.end());
+    }
+    testing::NetcdfWriter file(folder() / name);
+    const int time = file.dimension("time", times.size()), station = file.dimension("station", end - from);
+    const int hours = file.variable("time", NC_DOUBLE, {time}),
+              lat = file.variable("lat", NC_DOUBLE, {station}),
+              lon = file.variable("lon", NC_DOUBLE, {station}),
+              id = file.variable("station", NC_INT, {station}),
+              t2m = file.variable(
+                  "t2m", NC_DOUBLE,
+                  places_first ? std::vector<int>{station, time} : std::vector<int>{time, station});
+    file.text(hours, "units", "hours since 1970-01-01");
+    file.text(lat, "units", "degrees_north");
+    file.text(lon, "units", "degrees_east");
+    if (!units.empty()) file.text(t2m, "units", units);
+    file.end();
+    file.put(hours, times);
+    file.put(lat, latitudes);
+    file.put(lon, longitudes);
+    file.put(id, numbers);
+    file.put(t2m, values);
+  }
+};
+
+TEST_F(Stations, ForecastsAtPlacesAreThoseOfTheFieldsAroundThem) {
+  ASSERT_EQ(predict(1, "fields.nc", "--steps 3 --start 2021-02-02 2021-02-03 2021-02-04").exit_code, 0);
+  const std::vector<double> fields = fields_of("fields.nc");
+  for (const int ranks : {1, 3}) {
+    const std::string name = concat("towns", ranks, ".nc");
+    const Outcome outcome =
+        predict(ranks, name, "--steps 3 --start 2021-02-02 2021-02-03 2021-02-04" + towns());
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const NetcdfReader file(folder() / name);
+    EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "station"}));
+    EXPECT_TRUE(file.has("u10"));
+    EXPECT_EQ(file.text("t2m", "coordinates"), "station_name latitude longitude valid_time");
+    const std::vector<double> values = file.values("t2m");
+    ASSERT_EQ(values.size(), 9 * kTownCount);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double* const field = fields.data() + i / kTownCount * 37 * 72;
+      EXPECT_NEAR(values[i], between(field, kTowns[i % kTownCount]), 1e-4) << ranks << " ranks, number " << i;
+    }
+    // In turn the file lists the places that it is of.
+    ASSERT_EQ(predict(1, "again.nc", "--steps 1 --overwrite --start 2021-02-02 --points " + (folder() / name))
+                  .exit_code,
+              0);
+    const std::vector<double> again = fields_of("again.nc");
+    EXPECT_EQ(again, std::vector<double>(values.begin(), values.begin() + kTownCount));
+  }
+}
+
+TEST_F(Stations, NearestPointsAndMeansInTime) {
+  const std::string options = "--steps 2 --start 2021-02-02 --variables t2m";
+  ASSERT_EQ(predict(1, "two.nc", options).exit_code, 0);
+  ASSERT_EQ(
+      predict(2, "near.nc", options + " --mean 2 --time-series --interpolation nearest" + towns()).exit_code,
+      0);
+  const std::vector<double> fields = fields_of("two.nc"), values = fields_of("near.nc");
+  const std::array<int, kTownCount> points = {9 * 72 + 2, 18 * 72 + 36, 8 * 72 + 0, 14 * 72 + 6,
+                                              0,          20 * 72 + 57};
+  ASSERT_EQ(values.size(), kTownCount);
+  for (std::size_t s = 0; s < kTownCount; ++s) {
+    const auto at = static_cast<std::size_t>(points[s]);
+    EXPECT_NEAR(values[s], (fields[at] + fields[37 * 72 + at]) / 2, 1e-4) << kTowns[s].name;
+  }
+}
+
+TEST_F(Stations, ScoresAreThoseOfLoopsOverPairs) {
+  // Two files, which are cut otherwise and share the third station.
+  write_observations("first.nc", 0, 3, true);
+  write_observations("second.nc", 2, kTownCount, false);
+  ASSERT_EQ(predict(1, "valid.nc", "--steps 3 --period valid").exit_code, 0);
+  const NetcdfReader forecasts(folder() / "valid.nc");
+  const std::vector<double> fields = forecasts.values("t2m"), starts = forecasts.values("time");
+  const double origin = static_cast<double>(18659 * 24) - starts[0];  // of hours from 1 February
+  struct Sums {
+    double pairs = 0, errors = 0, absolute = 0, squares = 0, persistence = 0, truth = 0;
+  };
+  std::vector<Sums> at(kTownCount * kLeads), all(kLeads);
+  const Truth truth(data(), "t2m");
+  for (std::size_t start = 0; start < starts.size(); ++start) {
+    const auto hour = std::llround(starts[start] + origin);
+    if (hour + 18 >= 18662 * 24) continue;  // leads beyond the period
+    for (std::size_t lead = 0; lead < kLeads; ++lead) {
+      const std::int64_t valid = hour + 6 * static_cast<std::int64_t>(lead + 1);
+      if (valid % 12 != 0) continue;
+      for (std::size_t s = 0; s < kTownCount; ++s) {
+        const double there = observed(between(truth.at.at(valid).data(), kTowns[s]), s, valid);
+        if (std::isnan(there)) continue;
+        const double error = between(fields.data() + (start * kLeads + lead) * 37 * 72, kTowns[s]) - there,
+                     persistence = between(truth.at.at(hour).data(), kTowns[s]) - there,
+                     of_data = between(truth.at.at(valid).data(), kTowns[s]) - there;
+        for (Sums* sums : {&at[s * kLeads + lead], &all[lead]}) {
+          ++sums->pairs;
+          sums->errors += error;
+          sums->absolute += std::abs(error);
+          sums->squares += error * error;
+          sums->persistence += persistence * persistence;
+          sums->truth += of_data * of_data;
+        }
+      }
+    }
+  }
+  const std::string options = " --stations '" + (folder() / "first.nc") + "' '" + (folder() / "sec*.nc") +
+                              "' --json " + (folder() / "scores.json") + " --station-scores " +
+                              (folder() / "stations.nc") + " --region 'europe=40,60,-10,20'";
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = evaluate(ranks, options);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("t2m [K] at 6 stations"), std::string::npos);
+    const Json stations = Json::parse(read(folder() / "scores.json")).at("stations");
+    EXPECT_EQ(stations.at("places"), kTownCount);
+    EXPECT_EQ(stations.at("scores").size(), 1U);
+    const Json& scores = stations.at("scores").at("t2m");
+    const NetcdfReader file(folder() / "stations.nc");
+    EXPECT_EQ(file.dimensions("t2m_rmse"), (std::vector<std::string>{"station", "lead_time"}));
+    for (std::size_t lead = 0; lead < kLeads; ++lead) {
+      const Sums& sums = all[lead];
+      ASSERT_GT(sums.pairs, 0);
+      EXPECT_EQ(scores.at("all").at("pairs")[lead], sums.pairs);
+      EXPECT_NEAR(scores.at("all").at("rmse")[lead].get<double>(), std::sqrt(sums.squares / sums.pairs),
+                  1e-4);
+      EXPECT_NEAR(scores.at("all").at("mae")[lead].get<double>(), sums.absolute / sums.pairs, 1e-4);
+      EXPECT_NEAR(scores.at("all").at("bias")[lead].get<double>(), sums.errors / sums.pairs, 1e-4);
+      EXPECT_NEAR(scores.at("all").at("persistence_rmse")[lead].get<double>(),
+                  std::sqrt(sums.persistence / sums.pairs), 2e-5);
+      EXPECT_NEAR(scores.at("all").at("truth_rmse")[lead].get<double>(), std::sqrt(sums.truth / sums.pairs),
+                  2e-5);
+      // Zürich and Greenwich alone.
+      EXPECT_EQ(scores.at("europe").at("pairs")[lead], at[lead].pairs + at[2 * kLeads + lead].pairs);
+      for (std::size_t s = 0; s < kTownCount; ++s) {
+        const Sums& own = at[s * kLeads + lead];
+        EXPECT_EQ(file.values("t2m_pairs")[s * kLeads + lead], own.pairs);
+        EXPECT_NEAR(file.values("t2m_rmse")[s * kLeads + lead], std::sqrt(own.squares / own.pairs), 1e-4);
+      }
+    }
+  }
+  // Forecasts in files are scored in the same way.
+  const Json of_model =
+      Json::parse(read(folder() / "scores.json")).at("stations").at("scores").at("t2m").at("all");
+  const Outcome written = run(1, "evaluate --config " + (folder() / "config.json") +
+                                     " --overwrite --predictions " + (folder() / "valid.nc") + options);
+  ASSERT_EQ(written.exit_code, 0) << written.err;
+  const Json of_files =
+      Json::parse(read(folder() / "scores.json")).at("stations").at("scores").at("t2m").at("all");
+  for (std::size_t lead = 0; lead < kLeads; ++lead)
+    EXPECT_NEAR(of_files.at("rmse")[lead].get<double>(), of_model.at("rmse")[lead].get<double>(), 1e-4);
+}
+
+TEST_F(Stations, WrongPlacesAndObservationsAreOneSentence) {
+  const auto refused = [](const Outcome& outcome, int code, const std::string& words) {
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(words), std::string::npos) << outcome.errors()[0];
+  };
+  const auto of_table = [&](const std::string& table) {
+    folder().write("wrong.csv", table);
+    return predict(1, "wrong.nc", "--start 2021-02-02 --points " + (folder() / "wrong.csv"));
+  };
+  refused(of_table(""), 3, "wrong.csv line 1: it is empty");
+  refused(of_table("name,x,y\na,1,2\n"), 3,
+          "line 1: the first line must name columns latitude and longitude");
+  refused(of_table("name,lat,lon\n"), 3, "wrong.csv lists no places");
+  refused(of_table("name,lat,lon\na,1,2\nb,north,2\n"), 3,
+          "line 3: the latitude must be a number, not north");
+  refused(of_table("name,lat,lon\na,91,2\n"), 3, "line 2: the latitude 91 is none");
+  refused(of_table("name,lat,lon\na,1\n"), 3, "line 2: it has 2 columns, and the first line 3");
+  refused(of_table("name,lat,lon\n\"a,1,2\n"), 3, "line 2: a quote (\") is not closed");
+  refused(predict(1, "wrong.nc", "--start 2021-02-02 --points " + (folder() / "none.csv")), 3, "none.csv");
+  refused(predict(2, "wrong.nc", "--start 2021-02-02 --points " + data() + "/sample_2021-01.nc"), 3,
+          "lists no places");
+  refused(predict(1, "wrong.nc", "--start 2021-02-02 --interpolation nearest"), 2,
+          "no effect without --points");
+  EXPECT_FALSE(std::filesystem::exists(folder() / "wrong.nc"));
+
+  refused(evaluate(2, "--stations '" + data() + "/*.nc'"), 3, "is no series at stations");
+  write_observations("celsius.nc", 0, 2, true, "degC");
+  refused(evaluate(1, "--stations " + (folder() / "celsius.nc")), 3, "degC");
+  write_observations("right.nc", 0, 2, true);
+  refused(evaluate(1, "--stations " + (folder() / "right.nc") + " --period 2021-01-13 2021-01-15"), 3,
+          "nothing was observed from");
+  refused(evaluate(1, "--station-scores " + (folder() / "s.nc")), 2, "no effect without --stations");
+  refused(evaluate(1, "--stations none.nc"), 3, "none.nc");
+  EXPECT_FALSE(std::filesystem::exists(folder() / "s.nc"));
+}
+
+}  // namespace evaluate_stations_test
+}  // namespace jigsaw::e2e
