@@ -105,14 +105,6 @@ void check_planned(Job& job, int ranks) {
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
-/// What the run directory must take: checkpoints hold parameters and what the optimizer keeps of them.
-OutputNeed output_need(const Job& job, const Optimizer& optimizer) {
-  const CheckpointOptions& options = job.configuration.checkpoint;
-  const auto own = static_cast<double>(optimizer.parameter_bytes() + optimizer.optimizer_bytes());
-  const double whole = job.world.all_reduce(std::array{own}, ReduceOp::kSum)[0];
-  return {job.configuration.output, 0, whole, options.every > 0 ? options.keep + 1 : 0};
-}
-
 void check_started(Job& job) {
   OpenedRun run(job.configuration, job.folder, job.world, opening_of(job));
   std::unique_ptr<Optimizer> optimizer;
@@ -121,7 +113,8 @@ void check_started(Job& job) {
                                             job.configuration.optimizer);
   });
   tell_opening(job.log, run, job.world.size());
-  preflight(run.placed().rank(), version_text(), output_need(job, *optimizer), job.log);
+  preflight(run.placed().rank(), version_text(), output_need(job.configuration, *optimizer, job.world),
+            job.log);
   tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run, job.log);

@@ -71,9 +71,11 @@ class Builder {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
+  bool parse_error(std::size_t position, const std::string& last, const Json::exception& error) {
     const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
-    const std::string usual = usual_mistake(position);
+    std::string usual = usual_mistake(position);
+    if (usual.empty() && lacks_comma(error))
+      usual = concat("a comma is missing before ", what_begins(last, error));
     const std::string what = ends_after_comma(position)
                                  ? concat("a comma stands before '", text_[position - 1],
                                           "'; leave it out, JSON has none at the end")
@@ -96,10 +98,34 @@ class Builder {
            last != std::string_view::npos && text_[last] == ',';
   }
 
+  /// Whether something else begins where a list or an object goes on or ends.
+  static bool lacks_comma(const Json::exception& error) {
+    const std::string_view text = error.what();
+    const bool in_list = text.find("while parsing array - unexpected ") != std::string_view::npos &&
+                         text.ends_with("expected ']'"),
+               in_object = text.find("while parsing object - unexpected ") != std::string_view::npos &&
+                           text.ends_with("expected '}'");
+    return in_list || in_object;
+  }
+
+  /// The token, cut; behind a number that of a bracket still holds the number.
+  static std::string what_begins(const std::string& token, const Json::exception& error) {
+    for (const char* bracket : {"{", "["})
+      if (std::string_view(error.what()).find(concat("unexpected '", bracket, "'")) != std::string_view::npos)
+        return bracket;
+    return cut(token, kMaxShownBytes);
+  }
+
   /// What people write who are used to Python, or whose editor means well; "" for anything else.
   std::string usual_mistake(std::size_t position) const {
     if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
       return "the file is UTF-16; save it as UTF-8";
+    if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) return "the file is empty";
+    if (position > text_.size() && !open_.empty()) {
+      return concat("the file ends before ",
+                    open_.size() == 1 ? "the last" : concat("the last ", open_.size()), " of { and [ ",
+                    open_.size() == 1 ? "is" : "are", " closed");
+    }
     if (position == 0 || position > text_.size()) return "";
     std::size_t begin = position - 1;
     const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
@@ -115,6 +141,14 @@ class Builder {
     for (const char* number : {"NaN", "Infinity", "nan", "inf"})
       if (is_word(rest, number)) return concat("JSON has no number ", number);
     if (rest.starts_with("#")) return "a comment begins with // in place of #";
+    for (const auto& [sign, what] : {std::pair{"\xc2\xa0", "a no-break space (U+00A0)"},
+                                     {"\xe2\x80\xaf", "a narrow no-break space (U+202F)"},
+                                     {"\xe2\x80\x8b", "a zero-width space (U+200B)"},
+                                     {"\xef\xbb\xbf", "a byte order mark (U+FEFF)"}})
+      if (rest.starts_with(sign)) return concat(what, " stands here, as copied text may hold; delete it");
+    for (const char* minus : {"−", "–", "—"})
+      if (rest.starts_with(minus)) return concat("a number begins with a plain minus (-), not ", minus);
+    if (rest.starts_with("…")) return "… stands for something that was left out";
     for (const char* quote : {"'", "“", "”", "„", "‘", "’"})
       if (rest.starts_with(quote))
         return concat("texts stand between straight double quotes (\"), not ", quote);

@@ -1,6 +1,5 @@
 #include "train/preflight.h"
 
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,14 +69,11 @@ void judge_output(const std::vector<RankFacts>& facts, const OutputNeed& need, P
       throw ConfigError(concat("output ", need.output, ": ", rank_on(facts, r), " does not see what ",
                                rank_on(facts, 0), " writes there; it must be a folder that all nodes share"));
   }
-  const double needed = need.checkpoint_bytes * static_cast<double>(need.checkpoints);
   report.lines.push_back(concat("output: ", need.output, " is written and seen by all ranks; ",
                                 human_bytes(std::llround(need.free_bytes)), " free, a checkpoint takes ",
                                 human_bytes(std::llround(need.checkpoint_bytes))));
-  if (needed > need.free_bytes)
-    report.warnings.push_back(concat(
-        "output: ", need.checkpoints, " checkpoints of ", human_bytes(std::llround(need.checkpoint_bytes)),
-        " stand at a time, but ", human_bytes(std::llround(need.free_bytes)), " are free"));
+  if (std::string warning = space_warning(need); !warning.empty())
+    report.warnings.push_back(std::move(warning));
 }
 
 void judge_clocks(const std::vector<RankFacts>& facts, PreflightReport& report) {
@@ -186,14 +182,6 @@ void judge_links(const std::vector<RankFacts>& facts, PreflightReport& report) {
   }
 }
 
-/// The output, or the folder in which it will be made.
-fs::path existing_folder(const std::string& output) {
-  fs::path folder = fs::absolute(output);
-  std::error_code unreadable;
-  while (!fs::is_directory(folder, unreadable) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder;
-}
-
 /// Rank 0 writes a file which all others read; each writes one of its own.
 void try_output(Communicator& world, const std::string& output, RankFacts& facts) {
   const auto attempt = [&](const auto& work) {
@@ -288,12 +276,6 @@ RankFacts facts_of(const Json& json) {
   return facts;
 }
 
-double free_bytes(const std::string& output) {
-  struct statvfs room {};
-  if (statvfs(existing_folder(output).c_str(), &room) != 0) return std::numeric_limits<double>::max();
-  return static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
-}
-
 }  // namespace
 
 PreflightReport judge(const std::vector<RankFacts>& facts, const OutputNeed& need) {
@@ -306,7 +288,7 @@ PreflightReport judge(const std::vector<RankFacts>& facts, const OutputNeed& nee
   return report;
 }
 
-void preflight(const Rank& rank, const std::string& build, OutputNeed need, Log& log) {
+void preflight(const Rank& rank, const std::string& build, const OutputNeed& need, Log& log) {
   Communicator& world = rank.mesh.world();
   const Traffic traffic = world.traffic();
   const Tally tally = rank.context.tally();
@@ -328,7 +310,6 @@ void preflight(const Rank& rank, const std::string& build, OutputNeed need, Log&
     if (world.rank() != 0) return;
     std::vector<RankFacts> facts;
     for (const std::string& text : texts) facts.push_back(facts_of(Json::parse(text)));
-    need.free_bytes = free_bytes(need.output);
     const PreflightReport report = judge(facts, need);
     for (const std::string& line : report.lines) log.info(line);
     for (const std::string& warning : report.warnings) log.warn(warning);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "parallel/sharded_tensor.h"
+#include "train/output_space.h"
 
 namespace jigsaw::inline train {
 
@@ -28,14 +29,6 @@ struct RankFacts {
   std::vector<Link> links;
 };
 
-/// What a job needs of its storage.
-struct OutputNeed {
-  std::string output;            ///< the run directory, as configured
-  double free_bytes = 0;         ///< where it is
-  double checkpoint_bytes = 0;   ///< of one checkpoint
-  std::int64_t checkpoints = 0;  ///< that stand at a time, with the one that is being written; 0: none
-};
-
 /// What is said of a job before it begins.
 struct PreflightReport {
   std::vector<std::string> lines;
@@ -53,8 +46,8 @@ PreflightReport judge(const std::vector<RankFacts>& facts, const OutputNeed& nee
 /// second), and tells what a job of several machines may have wrong that a run on one does not show.
 /// Collective; ranks on GPUs are not measured. What it sends is not counted.
 /// @param build  of this rank's executable
-/// @param need   all but free_bytes
+/// @param need   as rank 0 has it
 /// @throws ConfigError  on all ranks alike, as judge()
-void preflight(const Rank& rank, const std::string& build, OutputNeed need, Log& log);
+void preflight(const Rank& rank, const std::string& build, const OutputNeed& need, Log& log);
 
 }  // namespace jigsaw::inline train

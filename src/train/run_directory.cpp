@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -38,10 +41,29 @@ std::string holder_of(const File& lock) {
   return split(text, '\n').front();
 }
 
+/// The number of a lock's holder, where that is a process of this machine which Ctrl-Z has suspended (state T
+/// of proc(5)); nothing elsewhere.
+std::optional<pid_t> suspended(const std::string& holder) {
+  pid_t process = 0;
+  if (std::sscanf(holder.c_str(), "process %d on ", &process) != 1) return std::nullopt;
+  if (!holder.starts_with(concat("process ", process, " on ", host_name()))) return std::nullopt;
+  std::string line;
+  std::ifstream state(concat("/proc/", process, "/stat"));
+  std::getline(state, line);
+  const std::size_t name_end = line.rfind(") ");
+  const bool stopped =
+      name_end != std::string::npos && name_end + 2 < line.size() && line[name_end + 2] == 'T';
+  return stopped ? std::optional(process) : std::nullopt;
+}
+
 std::string refusal_of_use(const std::string& path, const std::string& holder) {
-  return concat("output: the run directory ", quote(path), " is in use by another run",
-                holder.empty() ? "" : concat(" (", holder, ")"),
-                "; wait for its end or choose another folder");
+  const std::optional<pid_t> asleep = suspended(holder);
+  return concat(
+      "output: the run directory ", quote(path), " is in use by another run",
+      holder.empty() ? "" : concat(" (", holder, ")"),
+      asleep ? concat(", which is suspended (Ctrl-Z); let it go on by fg in its terminal or kill -CONT ",
+                      *asleep, ", or choose another folder")
+             : "; wait for its end or choose another folder");
 }
 
 /// Whether an open file or folder still has this name.

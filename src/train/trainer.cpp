@@ -16,6 +16,7 @@
 #include "task/grid_warnings.h"
 #include "task/scores.h"
 #include "train/opening_summary.h"
+#include "train/output_space.h"
 #include "train/summary.h"
 #include "train/validation_table.h"
 
@@ -90,6 +91,8 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
   if (options_.find_nan) nan_search_.emplace(run_, step_, log_);
   together(world_, [&] { resume(); });
   remarks_.tell();
+  if (const std::string warning = space_warning(output_need(config_, *optimizer_, world_)); !warning.empty())
+    log_.warn(warning);
   measure_machine();
 }
 

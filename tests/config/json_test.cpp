@@ -37,7 +37,6 @@ TEST_F(LoadConfig, ErrorsNameFileLineAndColumn) {
       path_ +
           ", line 3, column 8: syntax error while parsing value - unexpected '}'; expected '[', '{', or "
           "a literal");
-  EXPECT_NE(load_error("{\"a\": 1").find(", line 1, column 8: syntax error"), std::string::npos);
   EXPECT_NE(load_error("").find(", line 1, column 1: "), std::string::npos);
   EXPECT_NE(load_error("{} {}").find(", line 1, column 4: "), std::string::npos);
   EXPECT_EQ(load_error("{\n\"a\": 1e999}"), path_ + ", line 2, column 10: number overflow parsing '1e999'");
@@ -54,6 +53,22 @@ TEST_F(LoadConfig, ACommaBeforeTheEndIsCalledSo) {
 }
 
 TEST_F(LoadConfig, WhatIsNoJsonIsCalledByWhatItIsThere) {
+  EXPECT_EQ(load_error("{\"a\": 1\n \"b\": 2}"),
+            path_ + ", line 2, column 4: a comma is missing before \"b\"");
+  EXPECT_EQ(load_error("{\"a\": [1 2]}"), path_ + ", line 1, column 10: a comma is missing before 2");
+  EXPECT_EQ(load_error("{\"a\": [{\"b\": 1} {\"b\": 2}]}"),
+            path_ + ", line 1, column 17: a comma is missing before {");
+  EXPECT_EQ(load_error(" \n"), path_ + ", line 2, column 1: the file is empty");
+  EXPECT_EQ(load_error("{\"a\": {\"b\": 1"),
+            path_ + ", line 1, column 14: the file ends before the last 2 of { and [ are closed");
+  EXPECT_EQ(load_error("{\"a\": 1"),
+            path_ + ", line 1, column 8: the file ends before the last of { and [ is closed");
+  EXPECT_EQ(
+      load_error("{\xc2\xa0\"a\": 1}"),
+      path_ +
+          ", line 1, column 2: a no-break space (U+00A0) stands here, as copied text may hold; delete it");
+  EXPECT_EQ(load_error("{\"a\": [−6, 0]}"),
+            path_ + ", line 1, column 8: a number begins with a plain minus (-), not −");
   EXPECT_EQ(load_error("{\"a\": True}"), path_ + ", line 1, column 7: True is true in JSON");
   EXPECT_EQ(load_error("{\"a\": [1, None]}"), path_ + ", line 1, column 11: None is null in JSON");
   EXPECT_EQ(load_error("{\"a\": NaN}"), path_ + ", line 1, column 7: JSON has no number NaN");

@@ -1,0 +1,61 @@
+#include "train/output_space.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/text.h"
+
+namespace jigsaw::inline train {
+
+std::filesystem::path existing_folder(const std::string& output) {
+  std::filesystem::path folder = std::filesystem::absolute(output);
+  std::error_code unreadable;
+  while (!std::filesystem::is_directory(folder, unreadable) && folder.has_relative_path())
+    folder = folder.parent_path();
+  return folder;
+}
+
+namespace {
+
+double free_bytes(const std::string& output) {
+  struct statvfs room {};
+  if (statvfs(existing_folder(output).c_str(), &room) != 0) return std::numeric_limits<double>::max();
+  return static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
+}
+
+std::int64_t checkpoints_in(const std::string& output) {
+  std::error_code unreadable;
+  std::int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints", unreadable))
+    if (entry.path().filename().string().starts_with("step_")) ++count;
+  return count;
+}
+
+}  // namespace
+
+OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer, Communicator& world) {
+  const CheckpointOptions& options = configuration.checkpoint;
+  const auto own = static_cast<double>(optimizer.parameter_bytes() + optimizer.optimizer_bytes());
+  OutputNeed need{configuration.output, 0, world.all_reduce(std::array{own}, ReduceOp::kSum)[0], 0};
+  if (world.rank() != 0) return need;
+  need.free_bytes = free_bytes(need.output);
+  if (options.every > 0)
+    need.checkpoints = std::max<std::int64_t>(options.keep + 1 - checkpoints_in(need.output), 0);
+  return need;
+}
+
+std::string space_warning(const OutputNeed& need) {
+  if (need.checkpoint_bytes * static_cast<double>(need.checkpoints) <= need.free_bytes) return "";
+  const bool one = need.checkpoints == 1;
+  return concat("output: ", counted(need.checkpoints, "checkpoint"), " of ",
+                human_bytes(std::llround(need.checkpoint_bytes)), one ? " is" : " are",
+                " still to be written, but ", human_bytes(std::llround(need.free_bytes)), " are free in ",
+                need.output);
+}
+
+}  // namespace jigsaw::inline train
