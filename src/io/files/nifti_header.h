@@ -14,6 +14,8 @@ namespace jigsaw::inline files {
 struct NiftiAxis {
   int axis = 0;  ///< 0 for the one along which the file's points are adjacent, then 1 and 2
   bool reversed = false;
+
+  bool operator==(const NiftiAxis&) const = default;
 };
 
 /// The header of a NIfTI-1 file as far as it is used.

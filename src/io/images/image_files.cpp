@@ -48,6 +48,7 @@ ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<
       pairing_(std::move(pairing)) {
   for (const std::string& path : paths) open(path);
   common_ = static_cast<int>(files_.size());
+  turn_as_their_cases();
 }
 
 int ImageFiles::open(const std::string& path) {

@@ -49,7 +49,7 @@ std::string fault_of_places(const ImagePlace& here, const ImagePlace& there, dou
   if (apart <= alignment * here.edge + kRounding * here.edge) return "";
   return concat("in the world their corners are up to ", short_number(apart), " mm apart, ",
                 short_number(apart / here.edge), " voxels; data.alignment allows ", alignment,
-                ", and null whatever they say");
+                ", and null pairs points by their indices in the files, whatever places these say");
 }
 
 std::optional<ImagePlace> ImageFiles::place_of(const std::string& variable, std::int64_t image) const {
@@ -62,10 +62,12 @@ void ImageFiles::begin_images(const std::string& name, const Variable& place) {
   images_ = place.images;
   series_ = series_of(images_);
   first_variable_ = name;
+  cases_.clear();
   for (const Image& image : images_) {
     const std::string& file = place.cases[static_cast<std::size_t>(image.file - place.first)];
     const bool alone = place.files() == 1 && !image.group.empty();
     cases_.push_back(alone ? image.group : image.group.empty() ? file : concat(file, "/", image.group));
+    if (orientation(place, image).in_world) in_world_.insert(image.file);
   }
 }
 
@@ -97,11 +99,12 @@ std::string ImageFiles::where(const std::string& name, const Variable& variable,
                 path_of(image));
 }
 
-void ImageFiles::pair_with_first(const std::string& name, Variable& place) const {
+void ImageFiles::pair_with_first(const std::string& name, Variable& place) {
   if (images_.empty()) return;
   const Variable& first = known(first_variable_);
   const bool other_files = place.images[0].file != images_[0].file;
   if (other_files && has_cases(first) && has_cases(place)) order_by_case(name, place);
+  if (other_files) orient(name, place);
   check_images(name, place);
   if (pairing_.alignment && other_files) check_places(name, place);
 }

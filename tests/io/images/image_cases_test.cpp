@@ -206,7 +206,8 @@ TEST_F(PairedImages, RefusesImagesElsewhereInTheWorld) {
   EXPECT_EQ(refusal("i/*.nii", "l/*.nii"),
             "label in " + at("l/b.nii") + " and ct in " + at("i/b.nii") +
                 " do not lie over each other: in the world their corners are up to 2.5 mm apart, 2.5 voxels; "
-                "data.alignment allows 0.1, and null whatever they say");
+                "data.alignment allows 0.1, and null pairs points by their indices in the files, whatever "
+                "places these say");
   EXPECT_NO_THROW(opened("i/*.nii", "l/*.nii", 2.6));
   EXPECT_NO_THROW(opened("i/*.nii", "l/*.nii", std::nullopt));
   label(10, 6);  // spacing along depth
