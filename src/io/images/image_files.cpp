@@ -248,7 +248,7 @@ std::vector<double> spacing_of(const FileVariable& variable, const std::vector<I
 }  // namespace
 
 void ImageFiles::resample(const Variable& place, const FileVariable& variable, Image& image) const {
-  constexpr double kRounding = 1e-6, kMostPoints = 1e6;  // along an axis
+  constexpr double kMostPoints = 1e6;  // along an axis
   const std::vector<double> own = spacing_of(variable, dims_of(place, image.file, variable));
   if (own.empty()) {
     throw DataError(
@@ -264,7 +264,7 @@ void ImageFiles::resample(const Variable& place, const FileVariable& variable, I
       throw DataError(concat(variable.name, " in ", path_of(image), " lies ", own[axis],
                              " mm apart, of which data.spacing ", spacing_[axis], " makes too many points"));
     }
-    image.extents[d] = static_cast<std::int64_t>(std::floor(last + kRounding)) + 1;
+    image.extents[d] = static_cast<std::int64_t>(std::floor(last + kBeyondLast)) + 1;
   }
 }
 
@@ -390,14 +390,20 @@ ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) 
   return source;
 }
 
+/// Along depth, height and width.
+Shape ImageFiles::stored_extents(const Variable& variable, const Image& image) const {
+  const FileVariable& stored = find(image.file, variable.data_set, image.group);
+  Shape extents;
+  for (const int at : spatial_positions(dims_of(variable, image.file, stored)))
+    extents.append(stored.shape[at]);
+  return extents;
+}
+
 void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, std::span<double> out) {
   const Variable& place = known(field.variable);
   const Image& source = place.images[static_cast<std::size_t>(image)];
   if (source.step.empty()) return read_stored(place, field, source, box, out);
-  const FileVariable& variable = find(source.file, place.data_set, source.group);
-  Shape stored;
-  for (const int at : spatial_positions(dims_of(place, source.file, variable)))
-    stored.append(variable.shape[at]);
+  const Shape stored = stored_extents(place, source);
   const bool label = std::find(labels_.begin(), labels_.end(), field.variable) != labels_.end();
   const Interpolation between(Box::whole(stored), label);
   std::vector<Warp::Point> points(out.size(), Warp::Point{});

@@ -69,8 +69,8 @@ struct ImagePairing {
   /// infinite: as far as they like. Nothing: whatever files say of places, points are paired by their indices
   /// in them.
   std::optional<double> alignment = 0.1;
-  std::vector<std::string> targets =
-      {};  ///< variables that are not always selected, for nobody predicts of them
+  /// Variables that are not always selected, for nobody predicts of them.
+  std::vector<std::string> targets = {};
   /// Of each file of the constructor that of the case it belongs to, in other ImageFiles; or none.
   std::vector<ImageOrientation> beside = {};
 };
@@ -98,11 +98,15 @@ ImagePairing pairing_of(const DataOptions& options);
 class ImageFiles {
  public:
   static constexpr std::size_t kMostOpenFiles = 64;
+  /// So far the last point of the common spacing may lie beyond that of the file, in its steps: spacings in
+  /// files are rounded, and of 512 points 0.99999 mm apart the last one by 1 mm lies 0.005 steps beyond.
+  static constexpr double kBeyondLast = 1e-2;
 
   /// @param dims  of the data sets, in their order in the files.
   /// @param spacing  in mm along depth, height and width, to which all images are brought from their own, by
-  /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common⌋ + 1; empty:
-  /// they stay as they are. @param labels  variables whose nearest point counts instead.
+  /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common + 0.01⌋ + 1,
+  /// those of a case alike; empty: they stay as they are. @param labels  variables whose nearest point counts
+  /// instead.
   ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
              FileOpener open_file = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
              std::vector<std::string> labels = {}, ImagePairing pairing = {});
@@ -240,6 +244,8 @@ class ImageFiles {
   void orient_constant(const Variable& place, const Image& own, const Image& beside,
                        std::map<int, int>& turned);
   void find_images_again(Variable& variable) const;
+  Shape stored_extents(const Variable& variable, const Image& image) const;
+  void take_grid_of_case(const Image& first, const Variable& place, Image& own) const;
   void check_images(const std::string& name, const Variable& place) const;
   void check_same_files(const Variable& place) const;
   void check_places(const std::string& name, const Variable& place) const;

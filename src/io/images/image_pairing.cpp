@@ -105,6 +105,8 @@ void ImageFiles::pair_with_first(const std::string& name, Variable& place) {
   const bool other_files = place.images[0].file != images_[0].file;
   if (other_files && has_cases(first) && has_cases(place)) order_by_case(name, place);
   if (other_files) orient(name, place);
+  for (std::size_t i = 0; !spacing_.empty() && i < std::min(images_.size(), place.images.size()); ++i)
+    take_grid_of_case(images_[i], place, place.images[i]);
   check_images(name, place);
   if (pairing_.alignment && other_files) check_places(name, place);
 }
@@ -172,6 +174,31 @@ void ImageFiles::check_same_files(const Variable& place) const {
   };
   throw DataError(concat(path_of(without), " holds no ", text(lacks ? place.data_set : first.data_set),
                          " beside ", text(lacks ? first.data_set : place.data_set)));
+}
+
+/// Images of a case have the points of the common spacing that the first variable's has: of another spacing
+/// by rounding alone, or of none that counts where points are paired by their indices, the same; of other
+/// extents in the file as many, if they reach as far.
+void ImageFiles::take_grid_of_case(const Image& first, const Variable& place, Image& own) const {
+  if (own.step == first.step && own.extents == first.extents) return;
+  const Variable& of_first = known(first_variable_);
+  const Shape points = stored_extents(place, own), others = stored_extents(of_first, first);
+  if (points.rank() != others.rank()) return;
+  ImageOrientation of_case = orientation(of_first, first);
+  of_case.in_world = in_world_.contains(first.file);
+  const bool by_index = nifti(own.file) != nullptr && are_paired_by_index(of_case, orientation(place, own));
+  bool is_same = points == others;
+  for (int d = 0; d < points.rank(); ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const double last = static_cast<double>(points[d] - 1) / own.step[axis],
+                 wanted = static_cast<double>(first.extents[d] - 1),
+                 apart = last - static_cast<double>(others[d] - 1) / first.step[axis];
+    is_same = is_same && (by_index || std::abs(apart) <= kBeyondLast);
+    if (last + 2 * kBeyondLast >= wanted && last < wanted + 1) own.extents[d] = first.extents[d];
+  }
+  if (!is_same) return;
+  own.step = first.step;
+  own.extents = first.extents;
 }
 
 void ImageFiles::check_images(const std::string& name, const Variable& place) const {

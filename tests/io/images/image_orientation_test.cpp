@@ -44,8 +44,8 @@ class OrientedImages : public ::testing::Test {
   /// Opens a/*.nii as `a` and selects `b` and `label` of the folders of these names, if they are there.
   std::unique_ptr<ImageFiles> opened(std::optional<double> alignment = 0.1) const {
     auto files = std::make_unique<ImageFiles>(
-        expand_patterns({"a/*.nii"}, folder_.path()), dims_, opener(Dimensions::kByNumber),
-        std::vector<double>{}, std::vector<std::string>{}, ImagePairing{{"a/*.nii"}, alignment, {"label"}});
+        expand_patterns({"a/*.nii"}, folder_.path()), dims_, opener(Dimensions::kByNumber), spacing_,
+        std::vector<std::string>{}, ImagePairing{{"a/*.nii"}, alignment, {"label"}});
     files->select({"a", {}, "image"});
     for (const char* name : {"b", "label"}) {
       if (!std::filesystem::exists(folder_.path() + "/" + name)) continue;
@@ -62,6 +62,7 @@ class OrientedImages : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
+  std::vector<double> spacing_;  ///< common, if there is one
   std::vector<ImageDim> dims_ = {ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth};
 };
 
@@ -78,6 +79,16 @@ TEST_F(OrientedImages, WhatHasNoPlaceIsTurnedAsTheFirstOfItsCase) {
   EXPECT_EQ(values(*files, "a")[0], 19) << "the last row and column of the file";
   EXPECT_FALSE(files->place_of("label", 0)) << "that of the image is not its own";
   EXPECT_EQ(files->turned_files().size(), 8U) << "two labels";
+}
+
+/// At a common spacing, too, whatever pixdim says of what has no place.
+TEST_F(OrientedImages, WhatHasNoPlaceHasTheSpacingOfItsCase) {
+  write("a/0.nii", {-0.5, 0, 0, 9, 0, -1.5, 0, 9, 0, 0, 2, 0});
+  write("label/0.nii", {});
+  spacing_ = {3, 1, 1};
+  const auto files = opened();
+  EXPECT_EQ(files->extents(0), (Shape{2, 5, 3}));
+  EXPECT_EQ(values(*files, "label"), values(*files, "a"));
 }
 
 /// So is an input that is selected before the one that says the place.
