@@ -50,6 +50,12 @@ struct NiftiHeader {
     double third = 1;
   };
   Qform qform;
+  /// Of a file with an sform and a qform how far they contradict each other.
+  struct Contradiction {
+    bool in_direction = false;  ///< by them an axis of the file runs more than 60° apart
+    double origins = 0;         ///< so far apart they have point (0, 0, 0), in mm
+  };
+  Contradiction contradiction;
   bool units_known = true;  ///< false: of a file that says none millimetres are taken
   std::string description;
 };

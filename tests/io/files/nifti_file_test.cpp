@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -273,6 +274,40 @@ TEST_F(NiftiFileTest, KeepsTheQformOfAnother) {
           << "pixdim steps as the sform, not as the qform";
     }
   }
+}
+
+TEST_F(NiftiFileTest, APlaceThatIsNotFiniteIsRefused) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const auto refused = [&](const Image& image, const char* form) {
+    const std::string path = folder_.path() + "/image.nii";
+    EXPECT_EQ(message_of<DataError>([&] { NiftiFile(write(bytes_of(image))); }),
+              path + " cannot be read as NIfTI: its " + form +
+                  ", which says where points lie, holds a number that is not finite");
+  };
+  refused({.sform = 1, .rows = {1, 0, 0, NAN, 0, 1, 0, 0, 0, 0, 1, 0}}, "sform");
+  refused({.sform = 2, .qform = 1, .rows = {1, 0, 0, 0, 0, 1, kInfinite, 0, 0, 0, 1, 0}}, "sform");
+  refused({.sform = 1, .qform = 1, .rows = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .quaternion = {0, NAN, 0}},
+          "qform");
+  refused({.qform = 1, .handedness = kInfinite}, "qform");
+  EXPECT_NO_THROW(NiftiFile(write(bytes_of({.rows = {NAN}, .quaternion = {NAN}})))) << "of no code";
+}
+
+TEST_F(NiftiFileTest, KnowsWhereItsFormsContradictEachOther) {
+  const auto of = [&](const std::array<float, 12>& rows, const std::array<float, 3>& quaternion, int qform) {
+    return NiftiFile(write(bytes_of({.sform = 1, .qform = qform, .rows = rows, .quaternion = quaternion})))
+        .header()
+        .contradiction;
+  };
+  const std::array<float, 12> ras = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+                              away = {1, 0, 0, 3, 0, 1, 0, -4, 0, 0, 1, 0};
+  EXPECT_FALSE(of(ras, {}, 1).in_direction);
+  EXPECT_EQ(of(ras, {}, 1).origins, 0);
+  EXPECT_EQ(of(away, {}, 1).origins, 5);
+  EXPECT_TRUE(of(ras, {0, 0, 1}, 1).in_direction) << "half a turn about z";
+  EXPECT_TRUE(of(ras, {0, 0, 0.70710678F}, 1).in_direction) << "a quarter";
+  EXPECT_FALSE(of(ras, {0, 0, 0.2F}, 1).in_direction) << "a little";
+  EXPECT_FALSE(of(away, {0, 0, 1}, 0).in_direction) << "without a qform";
+  EXPECT_EQ(of(away, {}, 0).origins, 0);
 }
 
 TEST_F(NiftiFileTest, WhatHasItsTemporaryNameIsNotFollowed) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "array/box.h"
@@ -9,6 +10,7 @@
 #include "files/glob.h"
 #include "files/image_output.h"
 #include "images/image_files.h"
+#include "images/image_pairs.h"
 #include "io/fixtures.h"
 #include "support/temporary_folder.h"
 
@@ -150,6 +152,31 @@ TEST_F(OrientedImages, OfFilesThatRunDifferentlyNeedAPlace) {
   const auto files = opened();
   for (const std::int64_t slice : {0, 5})
     EXPECT_EQ(values(*files, "label", slice)[0], 20 * static_cast<double>(slice) + 19);
+}
+
+/// One warning for all files.
+TEST_F(OrientedImages, WhoseFormsContradictEachOtherAreCounted) {
+  for (const char* name : {"a/0.nii", "a/1.nii", "label/0.nii", "label/1.nii"}) write(name, kRas);
+  EXPECT_FALSE(forms_warning(*opened(), {"a", "label"}, 0.1));
+  const auto put_qform = [&](const std::string& name, float offset, float around) {
+    const std::string path = folder_.path() + "/" + name;
+    std::string bytes = testing::text_of(path);
+    bytes[252] = 1;  // qform_code
+    for (const auto& [at, value] : {std::pair{264, around}, {268, -10 + offset}, {272, 20.0F}})
+      std::memcpy(bytes.data() + at, &value, sizeof value);
+    testing::put_text(path, bytes);
+  };
+  put_qform("a/0.nii", 0.05F, 0);  // of voxels of 1 mm
+  EXPECT_FALSE(forms_warning(*opened(), {"a", "label"}, 0.1));
+  put_qform("a/1.nii", 0.5F, 0);
+  put_qform("label/1.nii", 0, 1);
+  EXPECT_EQ(
+      forms_warning(*opened(), {"a", "label"}, 0.1).value_or(""),
+      "sform and qform contradict each other in 2 files, such as " + folder_.path() +
+          "/a/1.nii, whose first point lies elsewhere by the one than by the other; the sform is taken");
+  EXPECT_EQ(forms_warning(*opened(), {"a", "label"}, std::nullopt).value_or(""),
+            "sform and qform contradict each other in 1 file, such as " + folder_.path() +
+                "/label/1.nii, whose axes run another way by the one than by the other; the sform is taken");
 }
 
 /// Predictions in files of their own, beside images of other ImageFiles.
