@@ -103,7 +103,8 @@ void ImageFiles::pair_with_first(const std::string& name, Variable& place) {
   if (images_.empty()) return;
   const Variable& first = known(first_variable_);
   const bool other_files = place.images[0].file != images_[0].file;
-  if (other_files && has_cases(first) && has_cases(place)) order_by_case(name, place);
+  const bool several = first.files() > 1 || place.files() > 1;
+  if (other_files && several && has_cases(first) && has_cases(place)) order_by_case(name, place);
   if (other_files) orient(name, place);
   for (std::size_t i = 0; !spacing_.empty() && i < std::min(images_.size(), place.images.size()); ++i)
     take_grid_of_case(images_[i], place, place.images[i]);
@@ -111,12 +112,12 @@ void ImageFiles::pair_with_first(const std::string& name, Variable& place) {
   if (pairing_.alignment && other_files) check_places(name, place);
 }
 
-/// Whether files stand for cases: several of one image each, or each a volume, perhaps of slices, or of
-/// sequences.
+/// Whether files stand for cases: of one image each, or several that are each a volume, perhaps of slices, or
+/// of sequences.
 bool ImageFiles::has_cases(const Variable& variable) const {
+  if (std::ssize(variable.images) == variable.files()) return true;
   if (variable.files() < 2) return false;
-  if (std::ssize(variable.images) == variable.files() || dim_position(dims_, ImageDim::kTime) >= 0)
-    return true;
+  if (dim_position(dims_, ImageDim::kTime) >= 0) return true;
   return std::all_of(files_.begin() + variable.first, files_.begin() + variable.last,
                      [](const auto& file) { return dynamic_cast<const NiftiFile*>(file.get()) != nullptr; });
 }
@@ -221,6 +222,12 @@ void ImageFiles::check_images(const std::string& name, const Variable& place) co
                              counted(static_cast<std::int64_t>(others), "image"), ", and ",
                              where(first_variable_, first, one), " ", ones));
     }
+  }
+  if (images_.size() != place.images.size() && place.by_order) {
+    throw DataError(concat(name, " has ", counted(std::ssize(place.images), "image"), " and ",
+                           first_variable_, " ", images_.size(),
+                           ", and their files have no case in common: ", first_of(place.cases), " there and ",
+                           first_of(first.cases), " here; name them so that what * stands for is alike"));
   }
   if (images_.size() != place.images.size()) {
     const bool more = images_.size() > count;

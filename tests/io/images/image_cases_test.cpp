@@ -95,6 +95,10 @@ TEST(CaseNames, AreWhatWildcardsStandFor) {
   EXPECT_EQ(names({"a12.nii", "a34.nii"}, "a??.nii"), (Names{"12", "34"}));
   EXPECT_EQ(names({"d/a_b_seg.nii", "d/c_seg_seg.nii"}, "d/*_seg.nii"), (Names{"a_b", "c_seg"}));
   EXPECT_EQ(names({"d/a.nii.gz", "d/b.nii.gz"}, "d/*"), (Names{"a", "b"})) << "without their format";
+  EXPECT_EQ(names({"d/ct_000_0000.nii.gz", "d/ct_001_0000.nii.gz"}, "d/*.nii*"), (Names{"ct_000", "ct_001"}));
+  EXPECT_EQ(names({"d/a.nii.gz", "d/b.nii"}, "d/*.n*"), (Names{"a", "b"}));
+  EXPECT_EQ(names({"d/a.hdf5", "d/b.h5"}, "d/*.h*5"), (Names{"a", "b"}));
+  EXPECT_EQ(names({"d/a.v2.nii", "d/b.v2.nii"}, "d/*.*"), (Names{"a_v2", "b_v2"}));
 }
 
 TEST(CaseNames, OfListedFilesAreWhatDiffers) {
@@ -164,6 +168,17 @@ TEST_F(PairedImages, NamesCasesWithoutAPartner) {
       << refusal("i/*.h5", "l/*.h5");
 }
 
+/// Of one label alone, too, and whatever the pattern says of the format.
+TEST_F(PairedImages, NamesTheCaseThatLacksItsLabel) {
+  dims_ = kVolumes;
+  for (const char* name : {"i/c1_0000.nii", "i/c2_0000.nii", "l/c2.nii"})
+    write_image(folder_, name, {2, 3, 4});
+  for (const char* labels : {"l/*.nii", "l/*.nii*", "l/*"})
+    EXPECT_NE(refusal("i/*.nii*", labels).find("label in " + at("l") + " lacks c1; leave out"),
+              std::string::npos)
+        << refusal("i/*.nii*", labels);
+}
+
 TEST_F(PairedImages, OfNoCommonCaseGoesByOrderAndIsSaid) {
   for (const char* name : {"i/a.h5", "i/b.h5", "l/c.h5", "l/d.h5"}) write_image(folder_, name, {2, 3});
   const auto opened_files = opened("i/*.h5", "l/*.h5");
@@ -175,9 +190,10 @@ TEST_F(PairedImages, OfNoCommonCaseGoesByOrderAndIsSaid) {
   EXPECT_NE(warnings[0].find("the first pair is " + at("l/c.h5") + " and " + at("i/a.h5")), std::string::npos)
       << warnings[0];
   write_image(folder_, "l/e.h5", {2, 3});
-  EXPECT_NE(refusal("i/*.h5", "l/*.h5").find("without a partner is label in " + at("l/e.h5")),
-            std::string::npos)
-      << refusal("i/*.h5", "l/*.h5");
+  EXPECT_EQ(
+      refusal("i/*.h5", "l/*.h5"),
+      "label has 3 images and ct 2, and their files have no case in common: c, d, e there and a, b here; "
+      "name them so that what * stands for is alike");
 }
 
 TEST_F(PairedImages, NamesTheCaseOfOtherExtents) {

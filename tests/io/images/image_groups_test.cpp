@@ -113,9 +113,10 @@ TEST(ImageFiles, OfAVariableMayBeItsOwn) {
   const std::string fewer = message_of<DataError>([&] {
     files.select({"mask", {}, "image", {}}, {second[0]});
   });
-  EXPECT_EQ(fewer,
-            "mask has 1 image and t1 3, which are paired by number: the first without a partner is t1 in " +
-                first[1]);
+  EXPECT_EQ(
+      fewer,
+      "mask has 1 image and t1 3, and their files have no case in common: label_1 there and 1, 2, 3 here; "
+      "name them so that what * stands for is alike");
 }
 
 /// Notations of one unit are one; another unit, or none beside one, is refused with both files.
