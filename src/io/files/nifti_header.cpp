@@ -247,7 +247,7 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   swapped = Fields(bytes, false).at<std::int32_t>(0) != kHeaderBytes;
   const Fields fields(bytes, swapped);
   if (fields.at<std::int32_t>(0) != kHeaderBytes) refuse("its header is damaged");
-  const int rank = fields.at<std::int16_t>(kDim);
+  rank = fields.at<std::int16_t>(kDim);
   if (rank < 1 || rank > 7) refuse(concat("its header names ", rank, " dimensions"));
   std::int64_t elements = 1;
   for (int d = 1; d <= rank; ++d) {

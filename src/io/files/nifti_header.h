@@ -27,7 +27,8 @@ struct NiftiHeader {
 
   bool swapped = false;  ///< of the other byte order
   std::vector<std::int64_t>
-      extents;  ///< along the file's axes, at least three, those beyond as the file has them
+      extents;   ///< along the file's axes, at least three, those beyond as the file has them
+  int rank = 3;  ///< so many of them the file names: of a picture two, and the third has one point
   StoredType type = StoredType::kF32;
   std::int64_t data_begin = 0;         ///< in bytes
   double scale = 1, offset = 0;        ///< physical = stored · scale + offset

@@ -63,8 +63,9 @@ std::string bytes_of(const Image& image) {
   for (std::size_t r = 0; r < 12; ++r) put(280 + 4 * r, image.rows[r]);
   bytes.replace(344, 4, std::string("n+1\0", 4));
   const std::int64_t times = image.extents.size() > 3 ? image.extents[3] : 1;
+  const std::int64_t layers = image.extents.size() > 2 ? image.extents[2] : 1;
   for (std::int64_t t = 0; t < times; ++t) {
-    for (std::int64_t k = 0; k < image.extents[2]; ++k) {
+    for (std::int64_t k = 0; k < layers; ++k) {
       for (std::int64_t j = 0; j < image.extents[1]; ++j) {
         for (std::int64_t i = 0; i < image.extents[0]; ++i) bytes += append(stored(i, j, k, t));
       }
@@ -214,6 +215,7 @@ TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
       {},
       {.sform = 1, .rows = {0, -1.5F, 0.1F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}},
       {.qform = 1, .quaternion = {0, 0, 1}, .handedness = -1},
+      {.extents = {5, 4}, .sform = 1, .rows = {-1, 0, 0, 5, 0, -2, 0, 6, 0, 0, 3, 7}},
       {.extents = {5, 4, 3, 2}, .sform = 2, .rows = {-1, 0, 0, 5, 0, 2, 0, 6, 0, 0, 3, 7}}};
   for (const Image& image : images) {
     const std::string bytes = bytes_of(image);
@@ -238,6 +240,7 @@ TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
       EXPECT_EQ(read(copy, Box::whole(input.shape)), read(file, Box::whole(input.shape)));
       if (path.ends_with(".nii")) {
         EXPECT_EQ(testing::text_of(path).substr(352), bytes.substr(352));
+        EXPECT_EQ(testing::text_of(path).substr(40, 2), bytes.substr(40, 2)) << "as many dims";
       }
     }
   }
