@@ -234,9 +234,15 @@ void read_place(const Fields& fields, double unit, NiftiHeader& header) {
 
 }  // namespace
 
+std::array<char, NiftiHeader::kBytes> decompressed_begin(std::span<const char> begin) {
+  if (begin.size() > 2 && begin[0] == '\x1f' && begin[1] == '\x8b') return inflated(begin);
+  std::array<char, NiftiHeader::kBytes> bytes{};
+  std::copy_n(begin.begin(), std::min(begin.size(), bytes.size()), bytes.begin());
+  return bytes;
+}
+
 bool is_nifti(std::span<const char> begin) {
-  if (begin.size() > 2 && begin[0] == '\x1f' && begin[1] == '\x8b') return has_magic(inflated(begin));
-  return has_magic(begin);
+  return has_magic(decompressed_begin(begin));
 }
 
 NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {

@@ -61,6 +61,10 @@ struct NiftiHeader {
   std::string description;
 };
 
+/// The first NiftiHeader::kBytes of a file that begins like this, decompressed where it is by gzip, as far as
+/// they are there; the rest are 0.
+std::array<char, NiftiHeader::kBytes> decompressed_begin(std::span<const char> begin);
+
 /// Whether a file that begins like this, compressed by gzip or not, is NIfTI-1 in one file.
 bool is_nifti(std::span<const char> begin);
 

@@ -357,6 +357,20 @@ TEST_F(NiftiFileTest, IsInMillimetresOnlyWhereTheInputSaysHowFarPointsAre) {
   }
 }
 
+TEST_F(NiftiFileTest, OfTheSecondVersionIsNamedWhereItIsCompressedToo) {
+  std::string bytes(600, '\0');
+  bytes.replace(0, 8, std::string("\x1c\x02\0\0n+2\0", 8));
+  const std::string path = write_gzip(bytes);
+  EXPECT_NE(message_of<DataError>([&] {
+              open_variables(path, Dimensions::kByNumber);
+            }).find("but a NIfTI-2 file; convert it with: python3 -c"),
+            std::string::npos);
+  EXPECT_NE(message_of<DataError>([&] {
+              open_variables(write_gzip("plain text"), Dimensions::kByNumber);
+            }).find("but compressed by gzip"),
+            std::string::npos);
+}
+
 TEST_F(NiftiFileTest, DamageIsADataError) {
   const std::string whole = bytes_of({});
   for (std::size_t length = 0; length < whole.size(); length += 7) {

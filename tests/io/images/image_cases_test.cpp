@@ -79,6 +79,25 @@ TEST(CaseNames, LinksAreFilesOfTheirOwnButToWhatIsNamedToo) {
             (Names{at("a.nii"), at("b.nii"), at("plain.nii")}));
 }
 
+TEST(CaseNames, AFolderNamesThePatternOfItsFiles) {
+  const testing::TemporaryFolder folder;
+  const auto says = [&](const std::string& name) {
+    return message_of<DataError>([&] { expand_patterns({folder.path() + "/" + name}, ""); });
+  };
+  const auto put = [&](const std::string& name, const std::string& bytes) {
+    std::filesystem::create_directories(std::filesystem::path(folder.path() + "/" + name).parent_path());
+    testing::put_text(folder.path() + "/" + name, bytes);
+  };
+  for (const char* name : {"i/a.nii.gz", "i/b.nii.gz", "i/c.nii", "i/notes.txt", "e/x.txt"}) put(name, "x");
+  put("d/IM0001", std::string(128, '\0') + "DICM");
+  const std::string i = folder.path() + "/i", d = folder.path() + "/d", e = folder.path() + "/e";
+  EXPECT_EQ(says("i"), i + " is a folder, not a file; name the files in it, as \"" + i + "/*.nii.gz\"");
+  EXPECT_EQ(says("i/"), i + "/ is a folder, not a file; name the files in it, as \"" + i + "/*.nii.gz\"");
+  EXPECT_EQ(says("e"), e + " is a folder, not a file; name the files in it, as \"" + e + "/*.nc\"");
+  EXPECT_EQ(says("d"), d + " is a folder of DICOM files; convert them with: mkdir " + d +
+                           "_nifti && dcm2niix -z y -o " + d + "_nifti " + d);
+}
+
 TEST(CaseNames, AreWhatWildcardsStandFor) {
   const auto names = [](const Names& paths, const std::string& pattern) {
     return case_names(paths, {pattern});
