@@ -36,6 +36,14 @@ bool in_order_of_nifti(const std::vector<ImageDim>& dims) {
   return std::ranges::is_sorted(dims, {}, place);
 }
 
+/// What is right for NIfTI, which has three dims at least, where dims are those of a slice.
+std::string slices_hint(bool is_nifti, const std::vector<ImageDim>& dims) {
+  const bool of_slice = dims == std::vector{ImageDim::kHeight, ImageDim::kWidth};
+  return is_nifti && of_slice
+             ? "; slices of NIfTI, of one alone, too, are [\"sample\", \"height\", \"width\"]"
+             : "";
+}
+
 }  // namespace
 
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
@@ -193,12 +201,11 @@ std::vector<ImageDim> ImageFiles::dims_of(const Variable& place, int file,
   if (variable.shape.rank() != std::ssize(dims)) {
     throw DataError(concat(variable.name, " in ", path, " has ", variable.shape.rank(), " dimensions, ",
                            variable.shape, ", but data.dims names ", dims_.size(), ": ",
-                           join(names(dims_), ", ")));
+                           join(names(dims_), ", "), slices_hint(nifti(file) != nullptr, dims_)));
   }
   if (variable.shape.count() == 0)
     throw DataError(concat(variable.name, " in ", path, " is empty: ", variable.shape));
-  if (dynamic_cast<const NiftiFile*>(files_[static_cast<std::size_t>(file)].get()) != nullptr &&
-      !in_order_of_nifti(dims)) {
+  if (nifti(file) != nullptr && !in_order_of_nifti(dims)) {
     throw DataError(concat(path,
                            " is NIfTI, whose axes are brought to the order depth, height, width (z, y, x of "
                            "the world) behind any channels; data.dims has ",

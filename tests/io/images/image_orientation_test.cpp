@@ -179,6 +179,17 @@ TEST_F(OrientedImages, WhoseFormsContradictEachOtherAreCounted) {
                 "/label/1.nii, whose axes run another way by the one than by the other; the sform is taken");
 }
 
+TEST_F(OrientedImages, OfOneSliceAreSamples) {
+  write("a/0.nii", kRas, {1, 4, 5});
+  dims_ = {ImageDim::kHeight, ImageDim::kWidth};
+  EXPECT_NE(message_of<DataError>([&] { opened(); })
+                .find("but data.dims names 2: height, width; slices of NIfTI, of one alone, too, are "
+                      "[\"sample\", \"height\", \"width\"]"),
+            std::string::npos);
+  dims_.insert(dims_.begin(), ImageDim::kSample);
+  EXPECT_EQ(opened()->count(), 1);
+}
+
 /// Predictions in files of their own, beside images of other ImageFiles.
 TEST_F(OrientedImages, MayBeTurnedAsThoseOfOthers) {
   write("a/0.nii", kSagittal);
