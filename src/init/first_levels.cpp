@@ -9,25 +9,25 @@ namespace jigsaw::inline init {
 
 namespace {
 
-constexpr int kMostLevels = 4;
-constexpr std::int64_t kLeastPoints = 4;
+constexpr int kMostHalvedLevels = 4;
+constexpr std::int64_t kLeastHalvedPoints = 4;
 
 /// Which axes are halved for the next level.
 Shape next_stride(const Shape& extents, const std::vector<double>& spacing) {
   constexpr double kMuchFarther = 2;
   double finest = std::numeric_limits<double>::infinity();
   for (int d = 0; d < extents.rank(); ++d)
-    if (extents[d] >= 2 * kLeastPoints) finest = std::min(finest, spacing[static_cast<std::size_t>(d)]);
+    if (extents[d] >= 2 * kLeastHalvedPoints) finest = std::min(finest, spacing[static_cast<std::size_t>(d)]);
   Shape stride = Shape::filled(extents.rank(), 1);
   int halved = 0, last = 0;
   for (int d = 0; d < extents.rank(); ++d) {
     const bool is_far = spacing[static_cast<std::size_t>(d)] > kMuchFarther * finest;
-    if (extents[d] < 2 * kLeastPoints || is_far) continue;
+    if (extents[d] < 2 * kLeastHalvedPoints || is_far) continue;
     stride[d] = 2;
     last = d;
     ++halved;
   }
-  if (halved == 1 && extents.rank() > 1 && extents[last] < 3 * kLeastPoints) stride[last] = 1;
+  if (halved == 1 && extents.rank() > 1 && extents[last] < 3 * kLeastHalvedPoints) stride[last] = 1;
   return stride;
 }
 
@@ -45,7 +45,7 @@ std::string FirstLevels::strides_text() const {
 FirstLevels even_levels(const Shape& space) {
   const std::int64_t least = *std::ranges::min_element(space);
   FirstLevels levels;
-  while (levels.count < kMostLevels && least >> levels.count >= kLeastPoints) ++levels.count;
+  while (levels.count < kMostHalvedLevels && least >> levels.count >= kLeastHalvedPoints) ++levels.count;
   return levels;
 }
 
@@ -54,7 +54,7 @@ FirstLevels levels_by_axis(const Shape& space, std::vector<double> spacing) {
   FirstLevels levels;
   levels.strides = {Shape::filled(space.rank(), 1)};
   Shape extents = space;
-  for (; levels.count < kMostLevels; ++levels.count) {
+  for (; levels.count < kMostHalvedLevels; ++levels.count) {
     const Shape stride = next_stride(extents, spacing);
     if (stride.count() == 1) break;
     for (int d = 0; d < extents.rank(); ++d) {

@@ -92,9 +92,9 @@ std::vector<ImageFiles::FilePair> ImageFiles::pairs_of_files(const Variable& pla
                            other = as_many ? one_of_each_file(place.images) : place.images;
   std::vector<FilePair> pairs;
   for (std::size_t i = 0; i < std::min(first.size(), other.size()); ++i) {
-    const bool known = !pairs.empty() && pairs.back().first.file == first[i].file &&
-                       pairs.back().other.file == other[i].file;
-    if (!known) pairs.push_back({first[i], other[i]});
+    const bool is_known = !pairs.empty() && pairs.back().first.file == first[i].file &&
+                          pairs.back().other.file == other[i].file;
+    if (!is_known) pairs.push_back({first[i], other[i]});
   }
   return pairs;
 }
