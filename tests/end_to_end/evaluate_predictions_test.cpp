@@ -247,10 +247,7 @@ TEST_F(WrittenPredictionsOfImages, AreTurnedAsTheirCases) {
     write_as("truth/" + case_of(number) + ".nii", volume, volume.truth, true);
     for (const std::string& name : {"none/" + case_of(number) + ".nii", "ras/" + case_of(number) + ".nii"})
       write_as(name, volume, volume.predicted, false);
-    std::fstream none(folder_ / ("none/" + case_of(number) + ".nii"),
-                      std::ios::binary | std::ios::in | std::ios::out);
-    none.seekp(252);  // qform_code, sform_code
-    none.write("\0\0\0\0", 4);
+    drop_place(folder_ / ("none/" + case_of(number) + ".nii"));
     if (number >= 2) dice += dice_of_ones(volume.predicted, volume.truth) / 2;
   }
   const auto found = [&](const std::string& folder, const std::string& more) {
