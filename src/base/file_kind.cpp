@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace jigsaw::inline base {
 
 namespace {
@@ -32,7 +34,7 @@ constexpr std::string_view kNibabel =
     "{stem}.nii";
 constexpr std::string_view kSimpleItk =
     "python3 -c 'import sys, SimpleITK as s; s.WriteImage(s.ReadImage(sys.argv[1]), sys.argv[2])' {path} "
-    "{stem}.nii";
+    "{stem}.nii.gz";
 
 const Signature kSignatures[] = {
     {0, "CDF\x01"sv, "a NetCDF file", ""},
@@ -61,9 +63,7 @@ const Signature kSignatures[] = {
      "scipy.io.loadmat(sys.argv[1]).items() if k[0] != \"_\"]' {path} {stem}.h5"},
     {0, "ObjectType = Image"sv, "a MetaImage", kSimpleItk},
     {0, "NDims = "sv, "a MetaImage", kSimpleItk},
-    {0, "NRRD000"sv, "an NRRD file",
-     "python3 -c 'import sys, nrrd, h5py; h5py.File(sys.argv[2], \"w\")[\"x\"] = nrrd.read(sys.argv[1])[0]' "
-     "{path} {stem}.h5"},
+    {0, "NRRD000"sv, "an NRRD file", kSimpleItk},
     {0, "\x93NUMPY"sv, "a NumPy file",
      "python3 -c 'import sys, numpy, h5py; h5py.File(sys.argv[2], \"w\")[\"x\"] = numpy.load(sys.argv[1])' "
      "{path} {stem}.h5"},
@@ -88,6 +88,7 @@ std::string begin_of(const std::string& path) {
 std::string filled_in(std::string_view conversion, const std::string& path) {
   fs::path stem(path);
   while (!stem.has_filename() && stem.has_relative_path()) stem = stem.parent_path();  // "x.zarr/"
+  if (stem.extension() == ".gz") stem.replace_extension();
   stem.replace_extension();
   std::string text(conversion);
   for (const auto& [mark, word] : {std::pair{kPath, path}, std::pair{kStem, stem.string()}}) {
@@ -139,7 +140,15 @@ std::optional<FileKind> kind_of_file(const std::string& path) {
     return FileKind{"a folder", ""};
   }
   if (!fs::is_regular_file(path, ignored)) return std::nullopt;
-  const std::string begin = begin_of(path);
+  if (auto kind = kind_of_content(begin_of(path), path)) return kind;
+  const fs::path header = fs::path(path).replace_extension(".hdr");
+  if (fs::path(path).extension() != ".img" || !fs::is_regular_file(header, ignored)) return std::nullopt;
+  const std::optional<FileKind> pair = kind_of_content(begin_of(header.string()), path);
+  if (!pair || !pair->name.ends_with(" pair")) return std::nullopt;
+  return FileKind{concat("the values of a NIfTI pair, whose header is ", header.string()), pair->conversion};
+}
+
+std::optional<FileKind> kind_of_content(const std::string& begin, const std::string& path) {
   for (const Signature& signature : kSignatures) {
     if (begin.size() >= signature.offset + signature.bytes.size() &&
         begin.compare(signature.offset, signature.bytes.size(), signature.bytes) == 0) {

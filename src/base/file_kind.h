@@ -16,6 +16,9 @@ struct FileKind {
 /// nothing is read.
 std::optional<FileKind> kind_of_file(const std::string& path);
 
+/// The same of what begins with these bytes, in a file of this name.
+std::optional<FileKind> kind_of_content(const std::string& begin, const std::string& path);
+
 /// Whether a folder is a Zarr store of format 2 or 3, or a single array of one.
 bool is_zarr_store(const std::string& path);
 

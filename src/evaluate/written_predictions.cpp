@@ -141,9 +141,26 @@ std::vector<ImageDim> WrittenPredictions::dims(const VariableFile& file) const {
   return dims;
 }
 
+/// Of each input.
+std::vector<ImageOrientation> WrittenPredictions::orientations() const {
+  const std::string& input = data_.channels().inputs[0].field.variable;
+  std::map<int, ImageOrientation> of_file;
+  for (std::int64_t image = 0; image < data_.files().count(); ++image) {
+    const int file = data_.files().source(input, image).file;
+    if (!of_file.contains(file)) of_file[file] = data_.files().orientation_of_case(image);
+  }
+  std::vector<ImageOrientation> result;
+  for (const InputFile& file : inputs_) result.push_back(of_file.at(file.number));
+  return result;
+}
+
 void WrittenPredictions::open(const FileOpener& open_file) {
   const auto first = open_file(paths_[0]);
-  files_ = std::make_unique<ImageFiles>(paths_, dims(*first), open_file);
+  ImagePairing pairing;
+  pairing.alignment = data_.options().alignment;
+  pairing.beside = orientations();
+  files_ = std::make_unique<ImageFiles>(paths_, dims(*first), open_file, std::vector<double>{},
+                                        std::vector<std::string>{}, std::move(pairing));
   const DataOptions& options = data_.options();
   const bool grouped = !data_.files().source(data_.channels().inputs[0].field.variable, 0).group.empty();
   for (const ImageResult& result : image_results(data_, ClassOutput::kLabels)) {

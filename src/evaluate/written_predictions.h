@@ -12,7 +12,8 @@ namespace jigsaw::inline evaluate {
 /// Predictions of images in files of their own, as predict or another program wrote them: NIfTI, HDF5 or
 /// NetCDF, one file for each file of the images, which is called as predict calls it (output_names()) or is
 /// of the same case (case_names()). It holds the same images in the same order, of the same extents and,
-/// where both files say it, at the same place in the world. Classes are labels, or probabilities as channels.
+/// where both files say it, at the same place in the world; else points are paired by their indices. Classes
+/// are labels, or probabilities as channels.
 class WrittenPredictions {
  public:
   /// Opens the files of those images that data.validation_parts() are of. Collective: what throws on one rank
@@ -34,6 +35,7 @@ class WrittenPredictions {
             const std::string& parts);
   void open(const FileOpener& open_file);
   std::vector<ImageDim> dims(const VariableFile& file) const;
+  std::vector<ImageOrientation> orientations() const;
   void pair();
   void check(std::int64_t image) const;
 

@@ -210,10 +210,10 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
              : lead % kHour == 0 ? concat(lead / kHour, "-hour")
                                  : duration_text(lead),
              " forecasts on a grid of ", space, " points from ", counted(std::ssize(paths), "file"), ".");
-  return {
-      whole_text(options, title, data, space, globe_keys(files.grid()), predicted.fields + prescribed.fields,
-                 concat(R"({"type": "mse", "area_weighted": )", areas ? "true}" : "false}")),
-      std::move(notices)};
+  return {whole_text(options, title, data, space, globe_keys(files.grid()), even_levels(space),
+                     predicted.fields + prescribed.fields,
+                     concat(R"({"type": "mse", "area_weighted": )", areas ? "true}" : "false}")),
+          std::move(notices)};
 }
 
 }  // namespace jigsaw::inline init

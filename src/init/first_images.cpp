@@ -269,10 +269,14 @@ const FileVariable& variable_in(const VariableFile& file, const std::string& nam
 
 /// What the labels of all files name.
 struct Labels {
-  std::int64_t classes = 0;  ///< from 0 on; 0 when they are other numbers
-  bool unlabelled = false;   ///< 255 is among them, far above the others: points without a label
-  std::int64_t absent = 0;   ///< of these that no point has
-  std::string other = "";    ///< a file that holds other numbers
+  std::vector<std::int64_t> numbers = {};  ///< 0 and those that points have; none when they are no labels
+  bool unlabelled = false;  ///< 255 is among them, far above the others: points without a label
+  bool background = true;   ///< whether a point is 0
+  std::string other = "";   ///< a file that holds other numbers
+
+  std::int64_t classes() const { return std::ssize(numbers); }
+  /// Between 0 and the last of them.
+  std::int64_t absent() const { return numbers.empty() ? 0 : numbers.back() + 1 - classes(); }
 };
 
 constexpr std::size_t kMostClasses = 256, kUnlabelled = 255;
@@ -297,10 +301,10 @@ Labels labels_of(const ImageSet& labels) {
       std::find(seen.begin() + 1, seen.begin() + kUnlabelled, true) != seen.begin() + kUnlabelled;
   found.unlabelled = seen[kUnlabelled] && !seen[kUnlabelled - 1] && more;
   if (found.unlabelled) seen[kUnlabelled] = false;
-  for (std::size_t label = 0; label < seen.size(); ++label)
-    if (seen[label]) found.classes = static_cast<std::int64_t>(label) + 1;
-  for (std::size_t label = 0; label < static_cast<std::size_t>(found.classes); ++label)
-    found.absent += seen[label] ? 0 : 1;
+  found.background = seen[0];
+  found.numbers = {0};
+  for (std::size_t label = 1; label < seen.size(); ++label)
+    if (seen[label]) found.numbers.push_back(static_cast<std::int64_t>(label));
   return found;
 }
 
@@ -424,18 +428,24 @@ void add_intensities(const NnunetPlan& plan, const std::string& name, bool has_c
     data.add("intensities", concat("{", join(entries, ", "), "}"), "as nnU-Net normalises these channels");
 }
 
-/// What is to be said of points that are much farther apart along one dim than along another; "" where they
-/// are not, or the file does not say it.
-std::string spacing_notice(const ImageSet& images, const std::vector<std::string>& dims) {
-  constexpr double kMuch = 3;  // as nnU-Net's
+/// Of points along the spatial dims in mm; none where the first file does not say it.
+std::vector<double> spacing_of(const ImageSet& images, int space) {
   const auto file = open_images(images.paths.front());
   const auto& numbers = variable_in(*file, images.name).numbers;
-  const auto spacing = numbers.find("spacing");
-  const bool volume = std::ranges::find(dims, "depth") != dims.end();
-  if (!volume || spacing == numbers.end() || spacing->second.size() != 3) return "";
-  const auto [least, most] = std::ranges::minmax(spacing->second);
-  if (!(least > 0 && most >= kMuch * least)) return "";
-  return concat("points of ", images.name, " in ", images.paths.front(), " are ", join(spacing->second, ", "),
+  const auto found = numbers.find("spacing");
+  const auto is_distance = [](double value) { return value > 0 && std::isfinite(value); };
+  if (found == numbers.end() || std::ssize(found->second) != space) return {};
+  return std::ranges::all_of(found->second, is_distance) ? found->second : std::vector<double>();
+}
+
+/// What is to be said of points that are much farther apart along one dim than along another; "" where they
+/// are not, or the file does not say it.
+std::string spacing_notice(const ImageSet& images, const std::vector<double>& spacing) {
+  constexpr double kMuch = 3;  // as nnU-Net's
+  if (spacing.size() != 3) return "";
+  const auto [least, most] = std::ranges::minmax(spacing);
+  if (most < kMuch * least) return "";
+  return concat("points of ", images.name, " in ", images.paths.front(), " are ", join(spacing, ", "),
                 " mm apart; data.spacing brings all images to points of common distances");
 }
 
@@ -467,7 +477,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   if (!are_named) dims = assumed_dims_of(images, pointed);
   const auto [count, least] = extents_of(images, dims);
   const Labels labels = options.segment ? labels_of(*targets) : Labels();
-  const std::int64_t classes = labels.classes;
+  const std::int64_t classes = labels.classes();
   if (options.segment && classes < 2) {
     throw DataError(concat(targets->name, " in ", classes == 1 ? targets->paths.front() : labels.other,
                            classes == 1 ? " is 0 everywhere, so that there is nothing to learn"
@@ -475,11 +485,17 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
                                           "is for such targets"));
   }
 
-  if (const std::string notice = spacing_notice(images, dims); !notice.empty() && options.plans.empty())
+  const auto is_of_space = [](const std::string& dim) { return dim != "sample" && dim != "channel"; };
+  const std::vector<double> spacing =
+      spacing_of(images, static_cast<int>(std::ranges::count_if(dims, is_of_space)));
+  if (const std::string notice = spacing_notice(images, spacing); !notice.empty() && options.plans.empty())
     notices.push_back(notice);
-  if (labels.absent > 0)
-    notices.push_back(concat(labels.absent, " of the labels 0 to ", classes - 1,
-                             " occur nowhere and count as classes; data.labels can leave them out"));
+  if (labels.absent() > 0)
+    notices.push_back(
+        concat(labels.absent(), " of the labels 0 to ", labels.numbers.back(),
+               " occur nowhere, and data.labels names the others; add what further files hold"));
+  if (classes > 0 && !labels.background)
+    notices.push_back("no point has the label 0, which counts as class 0, the background");
 
   // Parted by images, one image along its first spatial dim.
   const bool whole = count > 1 || dims[0] == "sample";
@@ -536,7 +552,10 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
   }
   if (targets)
     data.add("targets", target_text(options, *targets, images.name, classes > 0), "what is to come out");
-  if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
+  if (classes > 0)
+    data.add("classes", concat(classes), labels.absent() > 0 ? "" : "labels are 0 to one less");
+  if (labels.absent() > 0)
+    data.add("labels", concat("[", join(labels.numbers, ", "), "]"), "what files have for each class");
   if (labels.unlabelled) data.add("ignore_index", concat(kUnlabelled), "points that have no label");
   if (plan) {
     data.add("augment", plan->augment, "as nnU-Net's trainer, but for what docs/images.md says");
@@ -575,7 +594,7 @@ FirstConfiguration first_images(const FirstOptions& options, const std::vector<s
                        "nnU-Net trains 1000 epochs of 250 steps; batch_size counts all ranks together"),
             std::move(notices)};
   }
-  return {whole_text(options, title, data, crop, {}, channels,
+  return {whole_text(options, title, data, crop, {}, levels_by_axis(crop, spacing), channels,
                      classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})"),
           std::move(notices)};
 }

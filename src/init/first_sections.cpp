@@ -53,15 +53,6 @@ PatchExtent patch_extent(std::int64_t extent, std::int64_t most, bool windows) {
   return least;
 }
 
-/// Levels of a U-Net: its coarsest has at least four points along each dim.
-int levels_of(const Shape& space) {
-  std::int64_t least = space[0];
-  for (const std::int64_t extent : space) least = std::min(least, extent);
-  int levels = 1;
-  while (levels < 4 && least >> levels >= 4) ++levels;
-  return levels;
-}
-
 /// The keys of a model of spherical harmonics.
 void add_sphere(Section& model, const Shape& space, const GlobeKeys& globe) {
   if (globe.latitudes.empty()) {
@@ -78,12 +69,15 @@ void add_sphere(Section& model, const Shape& space, const GlobeKeys& globe) {
   model.add("zero_decoder", "true", "the untrained model changes nothing");
 }
 
-std::string model_text(const FirstOptions& options, const Shape& space, const GlobeKeys& globe) {
+std::string model_text(const FirstOptions& options, const Shape& space, const GlobeKeys& globe,
+                       const FirstLevels& levels) {
   Section model;
   model.add("type", quoted(options.model));
   if (options.model == "unet") {
     model.add("base_width", "16", "channels of the finest level; each coarser one has twice as many");
-    model.add("levels", concat(levels_of(space)));
+    model.add("levels", concat(levels.count));
+    if (!levels.strides.empty())
+      model.add("strides", levels.strides_text(), "which points become one from the level above to each");
     model.add("norm_groups", "4");
     model.add("zero_head", "true", "the untrained model changes nothing");
     if (!globe.padding_mode.empty()) {
@@ -182,7 +176,7 @@ std::vector<std::string> names_of(const FirstOptions& options, const std::vector
 
 GlobeKeys globe_keys(const Grid& grid) {
   if (!grid.periodic) return {};
-  const bool halves = grid.shape()[1] % (std::int64_t{1} << levels_of(grid.shape())) == 0;
+  const bool halves = grid.shape()[1] % (std::int64_t{1} << even_levels(grid.shape()).count) == 0;
   const bool crosses = grid.north == grid.south && halves;
   const char* rows = crosses && grid.north == PoleKind::kPoint         ? "pole_point"
                      : crosses && grid.north == PoleKind::kCellCentred ? "pole_cell"
@@ -192,12 +186,13 @@ GlobeKeys globe_keys(const Grid& grid) {
 }
 
 std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
-                       const Shape& space, const GlobeKeys& globe, double channels, const std::string& loss) {
+                       const Shape& space, const GlobeKeys& globe, const FirstLevels& levels, double channels,
+                       const std::string& loss) {
   const double bytes = static_cast<double>(space.count()) * channels * 4;
   const int batch = bytes > 5e7 ? 1 : bytes > 5e6 ? 2 : 8;
   return whole_text(
       options, title, data,
-      {model_text(options, space, globe), loss,
+      {model_text(options, space, globe, levels), loss,
        R"({"learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0})",
        R"({"type": "cosine", "warmup_steps": 50})", concat("{\"epochs\": 10, \"batch_size\": ", batch, "}")},
       concat(

@@ -5,6 +5,7 @@
 #include "array/grid.h"
 #include "array/shape.h"
 #include "init/first_configuration.h"
+#include "init/first_levels.h"
 
 namespace jigsaw::inline init {
 
@@ -48,10 +49,11 @@ struct TrainingText {
 /// @param title     a first line for people.
 /// @param space     extents of a sample.
 /// @param globe     of globe_keys(); empty for images.
-/// @param channels  of a sample's inputs.
+/// @param levels    of a U-Net. @param channels  of a sample's inputs.
 /// @throws ConfigError  for a model whose patches do not fit, or which is for other grids.
 std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
-                       const Shape& space, const GlobeKeys& globe, double channels, const std::string& loss);
+                       const Shape& space, const GlobeKeys& globe, const FirstLevels& levels, double channels,
+                       const std::string& loss);
 /// The same of sections that are there. @param remark  on `train`.
 std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
                        const TrainingText& training, const std::string& remark);

@@ -401,9 +401,9 @@ FirstConfiguration first_sequences(const FirstOptions& options, const std::vecto
   data.add("valid", parts.valid);
   const std::string title = concat("Forecasts of the states in ", counted(std::ssize(paths), "file"), ".");
   const double channels = 2 * fields.channels + static_cast<double>(fields.constants.size());
-  return {
-      whole_text(options, title, data, fields.space(), {fields.edges, ""}, channels, R"({"type": "mse"})"),
-      std::move(notices)};
+  return {whole_text(options, title, data, fields.space(), {fields.edges, ""}, even_levels(fields.space()),
+                     channels, R"({"type": "mse"})"),
+          std::move(notices)};
 }
 
 }  // namespace jigsaw::inline init

@@ -301,6 +301,8 @@ std::vector<std::string> variables_of(const Channels& channels) {
 void report_images(const ImageData& data, DataReport& report) {
   for (const std::string& warning : pairing_warnings(data.files(), variables_of(data.channels())))
     report.warnings.push_back(warning);
+  if (auto warning = forms_warning(data.files(), variables_of(data.channels()), data.options().alignment))
+    report.warnings.push_back(*std::move(warning));
   if (const std::optional<std::string> cut = data.cut_volume()) {
     report.warnings.push_back(
         concat("data.valid takes other slices of a volume that data.train has slices of, ", *cut,
@@ -436,6 +438,8 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
     Channels states;
     states.targets = data.channels().targets;
     if (auto warning = order_warning(sequences->files(), variables_of(states)))
+      report.warnings.push_back(*std::move(warning));
+    if (auto warning = forms_warning(sequences->files(), variables_of(states), std::nullopt))
       report.warnings.push_back(*std::move(warning));
   }
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data))

@@ -115,7 +115,7 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
       extents ? files_of(options.files, folder, kChannelsMissing) : files_of(options.files, folder);
   probe_files(paths, Dimensions::kByNumber, options.external());
   ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()), options.spacing,
-                   labels, ImagePairing{options.files, options.alignment});
+                   labels, pairing_of(options));
   Channels channels = image_channels(options, [&](const VariableOptions& variable) {
     return files.select(variable, own_files(variable, folder));
   });

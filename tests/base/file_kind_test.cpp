@@ -39,10 +39,19 @@ TEST_F(FileKindTest, ConversionsAreCommandsForAShell) {
   for (const auto& [name, bytes] : {std::pair{"a.hdr", "\x5c\x01"s + std::string(342, '\0') + "ni1\0"s},
                                     std::pair{"b.nii", "\x1c\x02\0\0n+2\0\r\n\x1a\n"s},
                                     std::pair{"c.mat", "MATLAB 5.0 MAT-file, Platform: GLNXA64"s},
+                                    std::pair{"e.nrrd", "NRRD0004\ntype: short\n"s},
                                     std::pair{"d.mhd", "ObjectType = Image\nNDims = 3\n"s}}) {
     const FileKind found = kind(name, bytes);
     EXPECT_NE(found.conversion.find(" " + in(name) + " "), std::string::npos) << name << ": " << found.name;
   }
+  testing::put_text(in("a.img"), std::string(400, '\0'));
+  EXPECT_EQ(kind_of_file(in("a.img"))->name, "the values of a NIfTI pair, whose header is " + in("a.hdr"));
+  EXPECT_NE(kind_of_file(in("a.img"))->conversion.find(" " + in("a.img") + " " + in("a.nii")),
+            std::string::npos);
+  testing::put_text(in("alone.img"), std::string(400, '\0'));
+  EXPECT_FALSE(kind_of_file(in("alone.img")));
+  EXPECT_NE(kind_of_content("\x1c\x02\0\0n+2\0\r\n\x1a\n"s, "b.nii.gz")->conversion.find(" b.nii.gz b_1.nii"),
+            std::string::npos);
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("a b"), "'a b'");
   std::filesystem::create_directory(in("x.zarr"));

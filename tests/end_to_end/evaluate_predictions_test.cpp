@@ -222,6 +222,41 @@ TEST_F(WrittenPredictionsOfImages, ThatDoNotFitAreOneSentence) {
   EXPECT_NE(neither.err.find("--checkpoint is required, or --predictions"), std::string::npos) << neither.err;
 }
 
+/// Images and labels run to the left and the back; predictions that say no place, or one of their own, are
+/// stored alike.
+TEST_F(WrittenPredictionsOfImages, AreTurnedAsTheirCases) {
+  const auto write_as = [&](const std::string& name, const Volume& volume, const std::vector<double>& points,
+                            bool backwards) {
+    OutputImage image{"image", OutputImage::Type::kFloat, {"depth", "height", "width"}, volume.shape, {}, {}};
+    image.numbers["affine"] = affine_of(volume);
+    if (backwards)
+      for (const std::size_t step : {0U, 5U}) image.numbers["affine"][step] *= -1;
+    write_image(folder_ / name, ImageFormat::kNifti, {image}, {points});
+  };
+  Json json = config_of_cases();
+  json["data"]["files"] = {folder_ / "lps/*_0000.nii"};
+  json["data"]["targets"][0]["files"] = {folder_ / "truth/*.nii"};
+  json["data"].erase("spacing");
+  folder_.write("ct.json", json.dump());
+  for (const char* folder : {"lps", "truth", "none", "ras"})
+    std::filesystem::create_directory(folder_ / folder);
+  double dice = 0;
+  for (int number = 0; number < kCases; ++number) {
+    const Volume volume = volume_of(number);
+    write_as("lps/" + case_of(number) + "_0000.nii", volume, volume.image, true);
+    write_as("truth/" + case_of(number) + ".nii", volume, volume.truth, true);
+    for (const std::string& name : {"none/" + case_of(number) + ".nii", "ras/" + case_of(number) + ".nii"})
+      write_as(name, volume, volume.predicted, false);
+    drop_place(folder_ / ("none/" + case_of(number) + ".nii"));
+    if (number >= 2) dice += dice_of_ones(volume.predicted, volume.truth) / 2;
+  }
+  const auto found = [&](const std::string& folder, const std::string& more) {
+    return scored(2, folder_ / folder, more)["scores"]["organ"]["dice"]["1"]["mean"].get<double>();
+  };
+  EXPECT_NEAR(found("none", ""), dice, 1e-12);
+  EXPECT_NEAR(found("ras", "--set data.alignment=null"), dice, 1e-12);
+}
+
 /// As users of nnU-Net have them: predict calls its files as the cases, and evaluate finds them.
 TEST_F(WrittenPredictionsOfImages, OfPredictAreCalledAsCases) {
   ASSERT_EQ(run(1, "--config " + (folder_ / "ct.json") + " --set output=" + (folder_ / "ct")).exit_code, 0);

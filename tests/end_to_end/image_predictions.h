@@ -128,6 +128,13 @@ inline void write_image(const std::string& path, ImageFormat format, const std::
   file->finish();
 }
 
+/// Takes sform and qform from a NIfTI file.
+inline void drop_place(const std::string& path) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(252);  // qform_code, sform_code
+  file.write("\0\0\0\0", 4);
+}
+
 inline OutputImage spaced(const std::string& name, const Shape& shape, const std::vector<double>& spacing) {
   OutputImage image{name, OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}};
   if (shape.rank() == 3) image.dimensions.insert(image.dimensions.begin(), "depth");

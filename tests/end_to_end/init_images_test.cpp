@@ -129,7 +129,8 @@ TEST_F(InitTest, TakesFilesOfChannelsTogether) {
   expect_text({R"("files": ["imagesTr/*_0000.nii"])",
                R"({"name": "channel_0", "data_set": "image"}, {"name": "channel_1", "data_set": "image", )"
                R"("files": ["imagesTr/*_0001.nii"]})",
-               R"("classes": 2)", R"("train": {"sample": [0, 3]})"});
+               R"("classes": 2)", R"("train": {"sample": [0, 3]})", R"("levels": 2)",
+               R"("strides": [1, [1, 2, 2]])"});
   expect_warnings({"are 2.5, 0.75, 0.5 mm apart; data.spacing"});
   // Named from the working folder, which stands beside theirs, they have the pattern, too.
   const std::string beside = "../" + fs::path(folder_.path()).filename().string();

@@ -12,6 +12,7 @@ namespace jigsaw::e2e {
 namespace predict_image_places_test {
 
 using namespace image_predictions;
+using namespace std::string_literals;
 
 TEST_F(ImagePredictions, LieWhereTheInputLies) {
   // A grid that is turned about the first axis, with points of other distances along each.
@@ -49,6 +50,53 @@ TEST_F(ImagePredictions, LieWhereTheInputLies) {
   const std::vector<double> a = values(folder_ / "both/a.nii", "image");
   EXPECT_EQ(largest_difference(a, values(folder_ / "both/b.nii", "image")), 0);
   EXPECT_LE(largest_difference(a, values(folder_ / "out.h5", "image")), 2.4e-7);
+}
+
+/// A second input without a place, stored as the first one, which runs to the left and the back, is paired
+/// with it point by point in training and in predict.
+TEST_F(ImagePredictions, OfInputsWithoutAPlaceAreThoseOfTheirPartners) {
+  const Shape shape{4, 8, 10};
+  OutputImage image{"image", OutputImage::Type::kFloat, {"depth", "height", "width"}, shape, {}, {}};
+  image.numbers["affine"] = {-1, 0, 0, 9, 0, -1, 0, 7, 0, 0, 2, 0};
+  const auto write = [&](const std::string& name, double phase) {
+    std::vector<double> points;
+    for (std::int64_t i = 0; i < shape.count(); ++i)
+      points.push_back(std::sin(0.3 * static_cast<double>(i) + phase));
+    write_image(folder_ / name, ImageFormat::kNifti, {image}, {points});
+  };
+  for (const std::string& folder : {"a"s, "b"s, "c"s}) {
+    std::filesystem::create_directory(folder_ / folder);
+    for (const std::string& name : {"0.nii"s, "1.nii"s})
+      write(folder + "/" + name, static_cast<double>(folder[0] - 'a') + 0.5 * (name[0] - '0'));
+  }
+  const auto in_files = [&](const std::string& name) {
+    return Json{{"name", name}, {"data_set", "image"}, {"files", {folder_ / (name + "/*.nii")}}};
+  };
+  const Json data = {{"task", "map"},
+                     {"files", {folder_ / "a/*.nii"}},
+                     {"dims", {"depth", "height", "width"}},
+                     {"variables", {{{"name", "a"}, {"data_set", "image"}}, in_files("b")}},
+                     {"targets", Json::array({in_files("c")})},
+                     {"crop", {4, 4, 5}},
+                     {"train", {{"case", "0"}}},
+                     {"valid", {{"case", "1"}}}};
+  train("placed", config(data, {2, 2, 5}));
+  predict(1, "placed", "one/");
+  for (const char* name : {"b/0.nii", "b/1.nii", "c/0.nii", "c/1.nii"}) drop_place(folder_ / name);
+  predict(2, "placed", "other/", "--set 'mesh={\"domain\":[1,2,1]}'");
+  train("unplaced", config(data, {2, 2, 5}));
+  predict(1, "unplaced", "again/");
+  for (const char* name : {"/0.nii", "/1.nii"}) {
+    const std::string one = folder_ / ("one" + std::string(name));
+    EXPECT_LE(
+        largest_difference(values(folder_ / ("other" + std::string(name)), "image"), values(one, "image")),
+        2.4e-7);
+    EXPECT_EQ(values(folder_ / ("again" + std::string(name)), "image"), values(one, "image"))
+        << "of the same training";
+    const auto in = open_variables(folder_ / ("a" + std::string(name)), Dimensions::kByNumber),
+               out = open_variables(one, Dimensions::kByNumber);
+    EXPECT_EQ(out->find("image")->numbers.at("affine"), in->find("image")->numbers.at("affine"));
+  }
 }
 
 /// Times, an axis that runs down, an axis that is missing, and latitudes of points.

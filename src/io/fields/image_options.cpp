@@ -118,7 +118,8 @@ void declare_images(Keys<DataOptions>& keys) {
       .doc(
           "So far apart the corners of an image may lie in the world from those of the first variable's "
           "image of the same case, of the shortest edge of a voxel, where both files say where they lie "
-          "(NIfTI's sform or qform, an attribute affine). null: they are not compared.");
+          "(NIfTI's sform or qform, an attribute affine). null: places are not compared, and points are "
+          "paired by their indices in the files, those of NIfTI turned as the first variable's.");
   keys.add("spacing", &DataOptions::spacing)
       .counts_where(of_images())
       .above(0)

@@ -3,8 +3,12 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -58,9 +62,46 @@ Matches matches(const std::string& pattern, const fs::path& literally) {
   return result;
 }
 
+/// The ending of most files and stores in a folder that have one of a format; "" where none has.
+std::string ending_in(const fs::path& folder) {
+  static constexpr std::array kEndings = {".nii.gz", ".nii", ".nc",    ".h5",   ".hdf5", ".nc4",
+                                          ".zarr",   ".grb", ".grib2", ".grb2", ".grib"};
+  std::map<std::string, std::int64_t> counts;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const auto* const found =
+        std::ranges::find_if(kEndings, [&](const char* ending) { return name.ends_with(ending); });
+    if (found != kEndings.end()) ++counts[*found];
+  }
+  const auto most = std::ranges::max_element(counts, {}, [](const auto& counted) { return counted.second; });
+  return most == counts.end() ? "" : most->first;
+}
+
+/// Whether one of its first files is DICOM.
+bool holds_dicom(const fs::path& folder) {
+  constexpr int kLookedAt = 20;
+  std::error_code error;
+  int looked_at = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && looked_at++ < kLookedAt;
+       entry.increment(error)) {
+    const std::optional<FileKind> kind = kind_of_file(entry->path().string());
+    if (kind && kind->name == "a DICOM file") return true;
+  }
+  return false;
+}
+
 [[noreturn]] void refuse_folder(const std::string& path) {
+  const std::string ending = ending_in(path);
+  const fs::path folder = fs::path(path) / "";  // whether a / ends its name or not
+  if (ending.empty() && holds_dicom(path)) {
+    const std::string converted = concat(folder.parent_path().string(), "_nifti");
+    throw DataError(concat(path, " is a folder of DICOM files; convert them with: mkdir ",
+                           shell_word(converted), " && dcm2niix -z y -o ", shell_word(converted), " ",
+                           shell_word(path)));
+  }
   throw DataError(concat(path, " is a folder, not a file; name the files in it, as \"",
-                         (fs::path(path) / "*.nc").string(), "\""));
+                         (folder / concat("*", ending.empty() ? ".nc" : ending)).string(), "\""));
 }
 
 /// A pattern of glob() in which these characters stand for themselves.

@@ -46,6 +46,27 @@ NiftiFile::NiftiFile(const std::string& path, External /*external*/)
   image.type = header_.type;
   image.single_precision = header_.type == StoredType::kF32;
   image.texts["long_name"] = header_.description;
+  if (header_.scale != 1 || header_.offset != 0) {
+    image.numbers["scale_factor"] = {header_.scale};
+    image.numbers["add_offset"] = {header_.offset};
+  }
+  variables_.push_back(std::move(image));
+  describe_image();
+}
+
+NiftiFile::NiftiFile(const FileDescription& known, External /*external*/)
+    : VariableFile(known), key_(chunk_key()), begin_(known.own), header_(begin_, path()) {}
+
+NiftiFile::~NiftiFile() {
+  close();
+}
+
+/// Extents, spacing and place of the image, by how its axes run.
+void NiftiFile::describe_image() {
+  FileVariable& image = variables_.front();
+  image.shape = Shape();
+  image.numbers["spacing"].clear();
+  image.numbers["affine"].clear();
   for (std::size_t d = header_.extents.size(); d > 3; --d) image.shape.append(header_.extents[d - 1]);
   for (std::size_t w = 3; w > 0; --w) {
     const auto axis = static_cast<std::size_t>(header_.world[w - 1].axis);
@@ -61,18 +82,15 @@ NiftiFile::NiftiFile(const std::string& path, External /*external*/)
     }
     image.numbers["affine"].push_back(origin);
   }
-  if (header_.scale != 1 || header_.offset != 0) {
-    image.numbers["scale_factor"] = {header_.scale};
-    image.numbers["add_offset"] = {header_.offset};
-  }
-  variables_.push_back(std::move(image));
 }
 
-NiftiFile::NiftiFile(const FileDescription& known, External /*external*/)
-    : VariableFile(known), key_(chunk_key()), begin_(known.own), header_(begin_, path()) {}
+void NiftiFile::turn(const std::array<NiftiAxis, 3>& world) {
+  header_.world = world;
+  describe_image();
+}
 
-NiftiFile::~NiftiFile() {
-  close();
+bool NiftiFile::is_turned() const {
+  return header_.world != NiftiHeader(begin_, path()).world;
 }
 
 void NiftiFile::open() {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,11 @@ class NiftiFile : public VariableFile {
   ~NiftiFile() override;
 
   const NiftiHeader& header() const { return header_; }
+  /// From now on the file's axes run through the world as this says, whatever its header does: to be called
+  /// before anything is read. header().world, extents, spacing and affine follow.
+  void turn(const std::array<NiftiAxis, 3>& world);
+  /// Whether they run otherwise than the header says.
+  bool is_turned() const;
 
   std::string_view format() const override { return kFormat; }
   void close() override;
@@ -42,6 +48,7 @@ class NiftiFile : public VariableFile {
  private:
   void open();
   NiftiHeader read_header();
+  void describe_image();
   void check_length() const;
   std::int64_t image_bytes() const;
   /// Bytes of the decompressed file.

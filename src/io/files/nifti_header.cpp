@@ -74,26 +74,67 @@ Matrix rotation(double b, double c, double d, double third) {
            {2 * (b * d - a * c), 2 * (c * d + a * b), (a * a + d * d - b * b - c * c) * third}}};
 }
 
+int sform_code(const Fields& fields) {
+  return fields.at<std::int16_t>(kSformCode);
+}
+
+int qform_code(const Fields& fields) {
+  return fields.at<std::int16_t>(kQformCode);
+}
+
+Matrix directions_of_sform(const Fields& fields) {
+  Matrix matrix{};
+  for (std::size_t row = 0; row < 3; ++row)
+    for (std::size_t column = 0; column < 3; ++column)
+      matrix[row][column] = fields.real(kSform + 16 * row, column);
+  return matrix;
+}
+
+Matrix directions_of_qform(const Fields& fields) {
+  return rotation(fields.real(kQuaternion), fields.real(kQuaternion, 1), fields.real(kQuaternion, 2),
+                  fields.real(kPixDim) < 0 ? -1.0 : 1.0);
+}
+
 /// Row r, column a: how far axis a of the file goes along x, y, z of the world.
 Matrix directions(const Fields& fields) {
-  if (fields.at<std::int16_t>(kSformCode) > 0) {
-    Matrix matrix{};
-    for (std::size_t row = 0; row < 3; ++row) {
-      for (std::size_t column = 0; column < 3; ++column)
-        matrix[row][column] = fields.real(kSform + 16 * row, column);
-    }
-    return matrix;
-  }
-  if (fields.at<std::int16_t>(kQformCode) > 0) {
-    return rotation(fields.real(kQuaternion), fields.real(kQuaternion, 1), fields.real(kQuaternion, 2),
-                    fields.real(kPixDim) < 0 ? -1.0 : 1.0);
-  }
+  if (sform_code(fields) > 0) return directions_of_sform(fields);
+  if (qform_code(fields) > 0) return directions_of_qform(fields);
   return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+}
+
+/// Which of the sform and the qform holds a number that is not finite; "" where none does.
+std::string form_not_finite(const Fields& fields) {
+  const auto finite = [&](std::size_t offset, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (!std::isfinite(fields.real(offset, i))) return false;
+    return true;
+  };
+  if (sform_code(fields) > 0 && !finite(kSform, 12)) return "sform";
+  const bool steps = sform_code(fields) > 0 || finite(kPixDim, 4);  // by which the qform steps
+  if (qform_code(fields) > 0 && !(steps && finite(kQuaternion, 3) && finite(kOffset, 3))) return "qform";
+  return "";
+}
+
+/// In units of the file.
+NiftiHeader::Contradiction contradiction_of(const Fields& fields) {
+  constexpr double kSameWay = 0.5;  // cosine
+  NiftiHeader::Contradiction found;
+  if (sform_code(fields) <= 0 || qform_code(fields) <= 0) return found;
+  const Matrix one = directions_of_sform(fields), other = directions_of_qform(fields);
+  std::array<double, 3> apart{};
+  for (std::size_t a = 0; a < 3; ++a) {
+    const double length = std::hypot(one[0][a], one[1][a], one[2][a]);
+    const double along = one[0][a] * other[0][a] + one[1][a] * other[1][a] + one[2][a] * other[2][a];
+    found.in_direction = found.in_direction || along < kSameWay * length;
+    apart[a] = fields.real(kSform + 16 * a, 3) - fields.real(kOffset, a);
+  }
+  found.origins = std::hypot(apart[0], apart[1], apart[2]);
+  return found;
 }
 
 /// Where points lie in units of the file, and what that refers to.
 std::pair<std::array<std::array<double, 4>, 3>, int> places(const Fields& fields) {
-  const int sform = fields.at<std::int16_t>(kSformCode), qform = fields.at<std::int16_t>(kQformCode);
+  const int sform = sform_code(fields), qform = qform_code(fields);
   const Matrix towards = directions(fields);
   std::array<std::array<double, 4>, 3> affine{};
   for (std::size_t row = 0; row < 3; ++row) {
@@ -167,11 +208,41 @@ bool has_magic(std::span<const char> begin) {
   return begin.size() >= kMagic + 4 && std::memcmp(begin.data() + kMagic, "n+1", 4) == 0;
 }
 
+/// @param unit  of the file, in mm.
+void read_place(const Fields& fields, double unit, NiftiHeader& header) {
+  for (std::size_t a = 0; a < 3; ++a) header.spacing[a] = std::abs(fields.real(kPixDim, a + 1)) * unit;
+  header.world = nearest_axes(directions(fields));
+  std::tie(header.affine, header.place_code) = places(fields);
+  for (auto& row : header.affine)
+    for (double& step : row) step *= unit;
+  header.contradiction = contradiction_of(fields);
+  header.contradiction.origins *= unit;
+  header.qform.code = std::max(0, qform_code(fields));
+  header.qform.third = fields.real(kPixDim) < 0 ? -1 : 1;
+  for (std::size_t a = 0; a < 3; ++a) {
+    header.qform.quaternion[a] = fields.real(kQuaternion, a);
+    header.qform.origin[a] = fields.real(kOffset, a) * unit;
+  }
+  // The sform has its own steps, and where those of pixdim are others it says where points lie.
+  for (std::size_t a = 0; a < 3 && sform_code(fields) > 0; ++a) {
+    const double step = std::hypot(header.affine[0][a], header.affine[1][a], header.affine[2][a]);
+    if (!(step > 0) || std::abs(step - header.spacing[a]) <= kSameStep * step) continue;
+    header.spacing[a] = step;
+    header.qform.code = 0;
+  }
+}
+
 }  // namespace
 
+std::array<char, NiftiHeader::kBytes> decompressed_begin(std::span<const char> begin) {
+  if (begin.size() > 2 && begin[0] == '\x1f' && begin[1] == '\x8b') return inflated(begin);
+  std::array<char, NiftiHeader::kBytes> bytes{};
+  std::copy_n(begin.begin(), std::min(begin.size(), bytes.size()), bytes.begin());
+  return bytes;
+}
+
 bool is_nifti(std::span<const char> begin) {
-  if (begin.size() > 2 && begin[0] == '\x1f' && begin[1] == '\x8b') return has_magic(inflated(begin));
-  return has_magic(begin);
+  return has_magic(decompressed_begin(begin));
 }
 
 NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
@@ -182,7 +253,7 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   swapped = Fields(bytes, false).at<std::int32_t>(0) != kHeaderBytes;
   const Fields fields(bytes, swapped);
   if (fields.at<std::int32_t>(0) != kHeaderBytes) refuse("its header is damaged");
-  const int rank = fields.at<std::int16_t>(kDim);
+  rank = fields.at<std::int16_t>(kDim);
   if (rank < 1 || rank > 7) refuse(concat("its header names ", rank, " dimensions"));
   std::int64_t elements = 1;
   for (int d = 1; d <= rank; ++d) {
@@ -210,26 +281,11 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
     scale = slope;
     offset = intercept;
   }
+  if (const std::string form = form_not_finite(fields); !form.empty())
+    refuse(concat("its ", form, ", which says where points lie, holds a number that is not finite"));
   const double unit = millimetres(bytes[kUnits]);
   units_known = (bytes[kUnits] & kUnitOfSpace) != 0;
-  for (std::size_t a = 0; a < 3; ++a) spacing[a] = std::abs(fields.real(kPixDim, a + 1)) * unit;
-  world = nearest_axes(directions(fields));
-  std::tie(affine, place_code) = places(fields);
-  for (auto& row : affine)
-    for (double& step : row) step *= unit;
-  qform.code = std::max<int>(0, fields.at<std::int16_t>(kQformCode));
-  qform.third = fields.real(kPixDim) < 0 ? -1 : 1;
-  for (std::size_t a = 0; a < 3; ++a) {
-    qform.quaternion[a] = fields.real(kQuaternion, a);
-    qform.origin[a] = fields.real(kOffset, a) * unit;
-  }
-  // The sform has its own steps, and where those of pixdim are others it says where points lie.
-  for (std::size_t a = 0; a < 3 && fields.at<std::int16_t>(kSformCode) > 0; ++a) {
-    const double step = std::hypot(affine[0][a], affine[1][a], affine[2][a]);
-    if (!(step > 0 && std::abs(step - spacing[a]) > kSameStep * step)) continue;
-    spacing[a] = step;
-    qform.code = 0;
-  }
+  read_place(fields, unit, *this);
   description.assign(bytes.data() + kDescription, kDescriptionBytes);
   description = description.substr(0, description.find('\0'));
 }

@@ -14,6 +14,8 @@ namespace jigsaw::inline files {
 struct NiftiAxis {
   int axis = 0;  ///< 0 for the one along which the file's points are adjacent, then 1 and 2
   bool reversed = false;
+
+  bool operator==(const NiftiAxis&) const = default;
 };
 
 /// The header of a NIfTI-1 file as far as it is used.
@@ -25,7 +27,8 @@ struct NiftiHeader {
 
   bool swapped = false;  ///< of the other byte order
   std::vector<std::int64_t>
-      extents;  ///< along the file's axes, at least three, those beyond as the file has them
+      extents;   ///< along the file's axes, at least three, those beyond as the file has them
+  int rank = 3;  ///< so many of them the file names: of a picture two, and the third has one point
   StoredType type = StoredType::kF32;
   std::int64_t data_begin = 0;         ///< in bytes
   double scale = 1, offset = 0;        ///< physical = stored · scale + offset
@@ -48,9 +51,19 @@ struct NiftiHeader {
     double third = 1;
   };
   Qform qform;
+  /// Of a file with an sform and a qform how far they contradict each other.
+  struct Contradiction {
+    bool in_direction = false;  ///< by them an axis of the file runs more than 60° apart
+    double origins = 0;         ///< so far apart they have point (0, 0, 0), in mm
+  };
+  Contradiction contradiction;
   bool units_known = true;  ///< false: of a file that says none millimetres are taken
   std::string description;
 };
+
+/// The first NiftiHeader::kBytes of a file that begins like this, decompressed where it is by gzip, as far as
+/// they are there; the rest are 0.
+std::array<char, NiftiHeader::kBytes> decompressed_begin(std::span<const char> begin);
 
 /// Whether a file that begins like this, compressed by gzip or not, is NIfTI-1 in one file.
 bool is_nifti(std::span<const char> begin);

@@ -130,6 +130,7 @@ void NiftiOutput::place(const OutputImage& image, const NiftiHeader* like) {
     if (like != nullptr) continue;
     spacing_[axis] = std::hypot(affine_[0][axis], affine_[1][axis], affine_[2][axis]);
   }
+  picture_ = like != nullptr && like->rank == 2 && extents_[2] == 1 && !channels_;
 }
 
 std::string NiftiOutput::header(const OutputImage& image, const std::string& description) const {
@@ -137,7 +138,7 @@ std::string NiftiOutput::header(const OutputImage& image, const std::string& des
   const auto put = [&](std::size_t at, auto value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
   const auto real = [&](std::size_t at, double value) { put(at, static_cast<float>(value)); };
   put(0, std::int32_t{348});
-  put(40, static_cast<std::int16_t>(channels_ ? 4 : 3));
+  put(40, static_cast<std::int16_t>(picture_ ? 2 : channels_ ? 4 : 3));
   for (std::size_t d = 1; d <= 7; ++d) put(40 + 2 * d, std::int16_t{1});
   for (std::size_t a = 0; a < 3; ++a) put(42 + 2 * a, static_cast<std::int16_t>(extents_[a]));
   put(48, static_cast<std::int16_t>(shape_[0]));

@@ -33,6 +33,7 @@ class NiftiOutput : public ImageOutput {
   std::array<std::array<double, 4>, 3> affine_{};
   std::array<double, 3> spacing_{};
   int code_ = 0;
+  bool picture_ = false;  ///< of two dims, as the file that it is like
   NiftiHeader::Qform qform_;
   bool units_known_ = true;  ///< whether its place is in millimetres, or in steps from point to point
   std::fstream file_;

@@ -35,10 +35,14 @@ constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 /// As many as tell a format; of what is compressed, as many as its header takes.
 constexpr std::int64_t kBeginBytes = 4096;
 
-bool is_nifti_file(const File& file) {
+std::string begin_of_file(const File& file) {
   std::string begin(static_cast<std::size_t>(std::min(file.size(), kBeginBytes)), '\0');
   file.read(std::as_writable_bytes(std::span(begin)), 0);
-  return is_nifti(begin);
+  return begin;
+}
+
+bool is_nifti_file(const File& file) {
+  return is_nifti(begin_of_file(file));
 }
 
 bool is_classic(const File& file) {
@@ -472,8 +476,12 @@ const std::vector<FileFormat>& file_formats() {
 namespace {
 
 /// What a file of no format is, and how one that is read is made of it.
-std::string advice(const std::string& path) {
-  const std::optional<FileKind> kind = kind_of_file(path);
+std::string advice(const std::string& path, const std::string& begin) {
+  std::optional<FileKind> kind = kind_of_file(path);
+  const auto decompressed = decompressed_begin(begin);
+  const std::optional<FileKind> within =
+      kind_of_content(std::string(decompressed.begin(), decompressed.end()), path);
+  if (within && within->name.find("NIfTI") != std::string::npos) kind = within;
   if (!kind) return "";
   return concat(" but ", kind->name,
                 kind->conversion.empty() ? "" : concat("; convert it with: ", kind->conversion));
@@ -486,9 +494,11 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
   if (is_zarr_store(path)) return std::make_unique<ZarrStore>(path, external);
   std::vector<std::string> names;
   const FileFormat* found = nullptr;
+  std::string begin;
   try {
     const File file(path, O_RDONLY);
     if (file.size() == 0) throw DataError(concat("cannot read ", path, ": it is empty"));
+    begin = begin_of_file(file);
     for (const FileFormat& format : file_formats()) {
       if (dimensions == Dimensions::kByName && !format.names_dimensions) continue;
       if (found == nullptr && format.recognises(file)) found = &format;
@@ -498,7 +508,8 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
     throw DataError(error.what());
   }
   if (found != nullptr) return found->open(path, external);
-  throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file", advice(path)));
+  throw DataError(
+      concat("cannot read ", path, ": it is no ", join(names, " or "), " file", advice(path, begin)));
 }
 
 bool is_variable_file(const std::string& path) {

@@ -27,8 +27,9 @@ Names components(const std::string& path) {
   return parts;
 }
 
-/// What the wildcards of a pattern stand for in a name, neighbours as one; nothing where it is of another.
-std::optional<Names> matched(const std::string& name, const std::string& pattern) {
+/// What the wildcards of a pattern stand for in the first `length` characters of a name, neighbours as one;
+/// nothing where it is of another.
+std::optional<Names> matched(const std::string& name, const std::string& pattern, std::size_t length) {
   if (name == pattern) return Names{};
   struct Wildcard {
     std::size_t begin, end;
@@ -58,7 +59,8 @@ std::optional<Names> matched(const std::string& name, const std::string& pattern
   Names result;
   std::size_t end = std::string::npos;
   for (const Wildcard& wildcard : wildcards) {
-    const std::string text = name.substr(wildcard.begin, wildcard.end - wildcard.begin);
+    const std::size_t begin = std::min(wildcard.begin, length);
+    const std::string text = name.substr(begin, std::min(wildcard.end, length) - begin);
     if (wildcard.begin == end) {
       result.back() += text;
     } else {
@@ -69,13 +71,23 @@ std::optional<Names> matched(const std::string& name, const std::string& pattern
   return result;
 }
 
-/// The same of a path, whose end the pattern names.
+/// How many characters of a file's name stand before the ending of its format.
+std::size_t length_without_format(std::string_view name) {
+  static constexpr std::array<std::string_view, 6> kEnds = {".nii.gz", ".nii", ".h5",
+                                                            ".hdf5",   ".nc",  ".zarr"};
+  const auto* const end = std::ranges::find_if(
+      kEnds, [&](std::string_view known) { return name.size() > known.size() && name.ends_with(known); });
+  return name.size() - (end == kEnds.end() ? 0 : end->size());
+}
+
+/// The same of a path, whose end the pattern names, without the ending of its format.
 std::optional<Names> matched_path(const std::string& path, const std::string& pattern) {
   const Names parts = components(path), patterns = components(pattern);
   if (patterns.size() > parts.size()) return std::nullopt;
   Names result;
   for (std::size_t i = patterns.size(); i-- > 0;) {
-    const std::optional<Names> found = matched(parts[i], patterns[i]);
+    const std::size_t length = i == 0 ? length_without_format(parts[i]) : parts[i].size();
+    const std::optional<Names> found = matched(parts[i], patterns[i], length);
     if (!found) return std::nullopt;
     for (const std::string& text : *found)
       if (!text.empty() && std::ranges::find(result, text) == result.end()) result.push_back(text);
@@ -116,11 +128,7 @@ Names without_common_ends(Names names, bool (*stays)(char)) {
 }
 
 void drop_format(std::string& name) {
-  static constexpr std::array<std::string_view, 6> kEnds = {".nii.gz", ".nii", ".h5",
-                                                            ".hdf5",   ".nc",  ".zarr"};
-  const auto* const end = std::ranges::find_if(
-      kEnds, [&](std::string_view known) { return name.size() > known.size() && name.ends_with(known); });
-  if (end != kEnds.end()) name.resize(name.size() - end->size());
+  name.resize(length_without_format(name));
 }
 
 /// nnU-Net's, which is the same in all files of a variable.
@@ -145,7 +153,6 @@ Names wildcards_of(const Names& paths, const Names& patterns) {
       name = join(*found, "_");
       break;
     }
-    drop_format(name);
     names.push_back(name);
   }
   return names;

@@ -5,10 +5,10 @@
 namespace jigsaw::inline images {
 
 /// What the files of a variable are called as cases, each differently: what the wildcards of the pattern that
-/// names a file stand for, several joined by _ and equal ones once. Where one was named without wildcards, or
-/// two would have one name, the names of the files less what all begin and end with, or else their paths less
-/// the folders and names that all have. Numbers stay whole, and a channel's number that all end with, _0000
-/// to _0099, is left out.
+/// names a file stand for before the ending of its format, several joined by _ and equal ones once. Where one
+/// was named without wildcards, or two would have one name, the names of the files less what all begin and
+/// end with, or else their paths less the folders and names that all have. Numbers stay whole, and a
+/// channel's number that all end with, _0000 to _0099, is left out.
 /// @param paths  as expand_patterns() gives them for `patterns`.
 std::vector<std::string> case_names(const std::vector<std::string>& paths,
                                     const std::vector<std::string>& patterns);

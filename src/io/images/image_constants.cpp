@@ -44,6 +44,14 @@ std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const File
                          "without \"sample\", too, or without those of space"));
 }
 
+/// Turns the file of what is constant beside an image of the first variable as that.
+void ImageFiles::orient_constant(const Variable& place, const Image& own, const Image& beside,
+                                 std::map<int, int>& turned) {
+  ImageOrientation of_case = orientation(known(first_variable_), beside);
+  of_case.in_world = in_world_.contains(beside.file);
+  if (are_paired_by_index(of_case, orientation(place, own))) turn(own.file, of_case, beside, turned);
+}
+
 const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& variable,
                                                        const std::vector<std::string>& paths) {
   if (const Variable* known = selected(variable, paths)) {
@@ -66,11 +74,13 @@ const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& va
     const auto own = std::ranges::find(place.cases, first.cases[static_cast<std::size_t>(beside)]);
     return place.first + static_cast<int>(own - place.cases.begin());
   };
+  std::map<int, int> turned;
   for (const Image& image : images_) {
     Image own = image;
     own.file = file_of(image);
     own.time = 0;
     if (image.time == 0) {
+      if (!place.own.empty()) orient_constant(place, own, image, turned);
       const FileVariable& stored = find(own.file, place.data_set, own.group);
       files_[static_cast<std::size_t>(own.file)]->require_numbers(stored);
       const std::vector<ImageDim> dims = dims_of_constant(image, stored);

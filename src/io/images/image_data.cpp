@@ -88,7 +88,7 @@ void ImageData::open(const FileOpener& open_file, const DataUse& use) {
   std::vector<std::string> labels;
   if (options_.classes > 0) labels.push_back(options_.targets.front().name);
   files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, options_.spacing, labels,
-                                        ImagePairing{options_.files, options_.alignment});
+                                        pairing_of(options_));
   make_channels(use);
   files_->end_selection();
 }
@@ -183,8 +183,8 @@ std::vector<std::int64_t> ImageData::identity() const {
       numbers.insert(numbers.end(), shape.begin(), shape.end());
     }
   }
-  const std::vector<std::int64_t> pairs = files_->unordered_pairs();
-  numbers.insert(numbers.end(), pairs.begin(), pairs.end());
+  for (const std::vector<std::int64_t>& more : {files_->unordered_pairs(), files_->turned_files()})
+    numbers.insert(numbers.end(), more.begin(), more.end());
   return numbers;
 }
 
@@ -282,6 +282,8 @@ Json ImageData::decides_statistics() const {
   if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
   if (const std::vector<std::int64_t> pairs = files_->unordered_pairs(); !pairs.empty())
     decides["pairs"] = pairs;
+  if (const std::vector<std::int64_t> turned = files_->turned_files(); !turned.empty())
+    decides["turned"] = turned;
   return decides;
 }
 

@@ -36,6 +36,14 @@ bool in_order_of_nifti(const std::vector<ImageDim>& dims) {
   return std::ranges::is_sorted(dims, {}, place);
 }
 
+/// What is right for NIfTI, which has three dims at least, where dims are those of a slice.
+std::string slices_hint(bool is_nifti, const std::vector<ImageDim>& dims) {
+  const bool of_slice = dims == std::vector{ImageDim::kHeight, ImageDim::kWidth};
+  return is_nifti && of_slice
+             ? "; slices of NIfTI, of one alone, too, are [\"sample\", \"height\", \"width\"]"
+             : "";
+}
+
 }  // namespace
 
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
@@ -48,6 +56,7 @@ ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<
       pairing_(std::move(pairing)) {
   for (const std::string& path : paths) open(path);
   common_ = static_cast<int>(files_.size());
+  turn_as_their_cases();
 }
 
 int ImageFiles::open(const std::string& path) {
@@ -192,12 +201,11 @@ std::vector<ImageDim> ImageFiles::dims_of(const Variable& place, int file,
   if (variable.shape.rank() != std::ssize(dims)) {
     throw DataError(concat(variable.name, " in ", path, " has ", variable.shape.rank(), " dimensions, ",
                            variable.shape, ", but data.dims names ", dims_.size(), ": ",
-                           join(names(dims_), ", ")));
+                           join(names(dims_), ", "), slices_hint(nifti(file) != nullptr, dims_)));
   }
   if (variable.shape.count() == 0)
     throw DataError(concat(variable.name, " in ", path, " is empty: ", variable.shape));
-  if (dynamic_cast<const NiftiFile*>(files_[static_cast<std::size_t>(file)].get()) != nullptr &&
-      !in_order_of_nifti(dims)) {
+  if (nifti(file) != nullptr && !in_order_of_nifti(dims)) {
     throw DataError(concat(path,
                            " is NIfTI, whose axes are brought to the order depth, height, width (z, y, x of "
                            "the world) behind any channels; data.dims has ",
@@ -247,7 +255,7 @@ std::vector<double> spacing_of(const FileVariable& variable, const std::vector<I
 }  // namespace
 
 void ImageFiles::resample(const Variable& place, const FileVariable& variable, Image& image) const {
-  constexpr double kRounding = 1e-6, kMostPoints = 1e6;  // along an axis
+  constexpr double kMostPoints = 1e6;  // along an axis
   const std::vector<double> own = spacing_of(variable, dims_of(place, image.file, variable));
   if (own.empty()) {
     throw DataError(
@@ -263,7 +271,7 @@ void ImageFiles::resample(const Variable& place, const FileVariable& variable, I
       throw DataError(concat(variable.name, " in ", path_of(image), " lies ", own[axis],
                              " mm apart, of which data.spacing ", spacing_[axis], " makes too many points"));
     }
-    image.extents[d] = static_cast<std::int64_t>(std::floor(last + kRounding)) + 1;
+    image.extents[d] = static_cast<std::int64_t>(std::floor(last + kBeyondLast)) + 1;
   }
 }
 
@@ -389,14 +397,20 @@ ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) 
   return source;
 }
 
+/// Along depth, height and width.
+Shape ImageFiles::stored_extents(const Variable& variable, const Image& image) const {
+  const FileVariable& stored = find(image.file, variable.data_set, image.group);
+  Shape extents;
+  for (const int at : spatial_positions(dims_of(variable, image.file, stored)))
+    extents.append(stored.shape[at]);
+  return extents;
+}
+
 void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, std::span<double> out) {
   const Variable& place = known(field.variable);
   const Image& source = place.images[static_cast<std::size_t>(image)];
   if (source.step.empty()) return read_stored(place, field, source, box, out);
-  const FileVariable& variable = find(source.file, place.data_set, source.group);
-  Shape stored;
-  for (const int at : spatial_positions(dims_of(place, source.file, variable)))
-    stored.append(variable.shape[at]);
+  const Shape stored = stored_extents(place, source);
   const bool label = std::find(labels_.begin(), labels_.end(), field.variable) != labels_.end();
   const Interpolation between(Box::whole(stored), label);
   std::vector<Warp::Point> points(out.size(), Warp::Point{});

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@
 #include "fields/field.h"
 #include "files/nifti_header.h"
 #include "files/variable_file.h"
+
+namespace jigsaw::inline files {
+class NiftiFile;
+}
 
 namespace jigsaw::inline images {
 
@@ -49,13 +54,28 @@ struct ImagePlace {
 /// apart.
 std::string fault_of_places(const ImagePlace& here, const ImagePlace& there, double alignment);
 
+/// How the axes of a file run through the world.
+struct ImageOrientation {
+  /// As NiftiHeader::world; of other formats, whose dims have names, those of the file as they are.
+  std::array<NiftiAxis, 3> axes = {{{0, false}, {1, false}, {2, false}}};
+  std::vector<std::int64_t> extents = {};  ///< of NIfTI, along these axes of the file
+  bool in_world = false;                   ///< whether the file, or another one of its case, says so
+};
+
 /// How the images of several variables belong together.
 struct ImagePairing {
   std::vector<std::string> patterns = {};  ///< that name the files of the constructor
-  /// So far corners may lie apart in the world, of the shortest edge of the first variable's voxels; nothing:
-  /// they are not compared.
+  /// So far corners may lie apart in the world, of the shortest edge of the first variable's voxels;
+  /// infinite: as far as they like. Nothing: whatever files say of places, points are paired by their indices
+  /// in them.
   std::optional<double> alignment = 0.1;
+  /// Variables that are not always selected, for nobody predicts of them.
+  std::vector<std::string> targets = {};
+  /// Of each file of the constructor that of the case it belongs to, in other ImageFiles; or none.
+  std::vector<ImageOrientation> beside = {};
 };
+/// Those of data.files, data.alignment and data.targets.
+ImagePairing pairing_of(const DataOptions& options);
 
 /// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
 /// variable with a * in its name is many data sets, such as one in each group, which hold images of their
@@ -68,15 +88,25 @@ struct ImagePairing {
 /// (images/case_names.h), all or none of which must be alike, else by their numbers. Images that are paired
 /// have the same extents and, where both files say it, the same place in the world.
 ///
+/// A NIfTI file that says no place is turned as the first variable of its case that says one, if both have
+/// the same extents in the file (or there is a common spacing), so that its points belong to those with the
+/// same indices. Where only targets say one, they are turned as the first variable, for whoever reads no
+/// targets has inputs as they lie in their files. Without ImagePairing::alignment all are turned as the first
+/// one.
+///
 /// Every error of reading is a DataError that names data set and file.
 class ImageFiles {
  public:
   static constexpr std::size_t kMostOpenFiles = 64;
+  /// So far the last point of the common spacing may lie beyond that of the file, in its steps: spacings in
+  /// files are rounded, and of 512 points 0.99999 mm apart the last one by 1 mm lies 0.005 steps beyond.
+  static constexpr double kBeyondLast = 1e-2;
 
   /// @param dims  of the data sets, in their order in the files.
   /// @param spacing  in mm along depth, height and width, to which all images are brought from their own, by
-  /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common⌋ + 1; empty:
-  /// they stay as they are. @param labels  variables whose nearest point counts instead.
+  /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common + 0.01⌋ + 1,
+  /// those of a case alike; empty: they stay as they are. @param labels  variables whose nearest point counts
+  /// instead.
   ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
              FileOpener open_file = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
              std::vector<std::string> labels = {}, ImagePairing pairing = {});
@@ -120,10 +150,15 @@ class ImageFiles {
   /// Of each variable whose images are paired otherwise than in their order: a number of its name, and for
   /// each image the number in its own order. Empty where there is none.
   std::vector<std::int64_t> unordered_pairs() const;
+  /// Of each NIfTI file that is turned otherwise than its header says: its number and how each axis runs.
+  std::vector<std::int64_t> turned_files() const;
   const std::string& units(const Field& field) const;
   /// Where a variable's image stands: spacing from "spacing" or "element_size_um" of its data set, in the
   /// order of its dims. All is that of the file, whatever the common spacing.
   ImageSource source(const std::string& variable, std::int64_t image) const;
+
+  /// How the file of an image of the first variable is turned; in the world where one of its case is.
+  ImageOrientation orientation_of_case(std::int64_t image) const;
 
   /// Where a variable's image stands in the world; nothing where its file does not say it.
   std::optional<ImagePlace> place_of(const std::string& variable, std::int64_t image) const;
@@ -189,11 +224,28 @@ class ImageFiles {
   std::int64_t channels_of(const Variable& variable) const;
 
   void begin_images(const std::string& name, const Variable& place);
-  void pair_with_first(const std::string& name, Variable& place) const;
+  void pair_with_first(const std::string& name, Variable& place);
   bool has_cases(const Variable& variable) const;
   std::vector<std::string> cases_of(const VariableOptions& variable, const Variable& place) const;
   bool are_of_cases(const std::string& name, const Variable& place) const;
   void order_by_case(const std::string& name, Variable& place) const;
+  /// Files of two variables that belong together, by an image in each.
+  struct FilePair {
+    Image first, other;
+  };
+  std::vector<FilePair> pairs_of_files(const Variable& place) const;
+  NiftiFile* nifti(int file) const;
+  ImageOrientation orientation(const Variable& variable, const Image& image) const;
+  bool are_paired_by_index(const ImageOrientation& of_case, const ImageOrientation& its) const;
+  void turn_as_their_cases();
+  void turn(int file, const ImageOrientation& wanted, const Image& beside, std::map<int, int>& turned);
+  void turn_cases(const std::map<int, FilePair>& leading, const Variable& place, std::map<int, int>& turned);
+  void orient(const std::string& name, Variable& place);
+  void orient_constant(const Variable& place, const Image& own, const Image& beside,
+                       std::map<int, int>& turned);
+  void find_images_again(Variable& variable) const;
+  Shape stored_extents(const Variable& variable, const Image& image) const;
+  void take_grid_of_case(const Image& first, const Variable& place, Image& own) const;
   void check_images(const std::string& name, const Variable& place) const;
   void check_same_files(const Variable& place) const;
   void check_places(const std::string& name, const Variable& place) const;
@@ -215,8 +267,9 @@ class ImageFiles {
   std::vector<Series> series_;      ///< of them
   std::vector<std::string> cases_;  ///< of the images
   std::string first_variable_;
-  std::deque<int> open_;  ///< least recently used first
-  std::mutex mutex_;      ///< guards open_ and the handles behind it
+  std::set<int> in_world_;  ///< files of the first variable of whose cases a file says its place
+  std::deque<int> open_;    ///< least recently used first
+  std::mutex mutex_;        ///< guards open_ and the handles behind it
 };
 
 /// Files of variables by the patterns that name them.

@@ -49,7 +49,7 @@ std::string fault_of_places(const ImagePlace& here, const ImagePlace& there, dou
   if (apart <= alignment * here.edge + kRounding * here.edge) return "";
   return concat("in the world their corners are up to ", short_number(apart), " mm apart, ",
                 short_number(apart / here.edge), " voxels; data.alignment allows ", alignment,
-                ", and null whatever they say");
+                ", and null pairs points by their indices in the files, whatever places these say");
 }
 
 std::optional<ImagePlace> ImageFiles::place_of(const std::string& variable, std::int64_t image) const {
@@ -62,10 +62,12 @@ void ImageFiles::begin_images(const std::string& name, const Variable& place) {
   images_ = place.images;
   series_ = series_of(images_);
   first_variable_ = name;
+  cases_.clear();
   for (const Image& image : images_) {
     const std::string& file = place.cases[static_cast<std::size_t>(image.file - place.first)];
     const bool alone = place.files() == 1 && !image.group.empty();
     cases_.push_back(alone ? image.group : image.group.empty() ? file : concat(file, "/", image.group));
+    if (orientation(place, image).in_world) in_world_.insert(image.file);
   }
 }
 
@@ -97,21 +99,25 @@ std::string ImageFiles::where(const std::string& name, const Variable& variable,
                 path_of(image));
 }
 
-void ImageFiles::pair_with_first(const std::string& name, Variable& place) const {
+void ImageFiles::pair_with_first(const std::string& name, Variable& place) {
   if (images_.empty()) return;
   const Variable& first = known(first_variable_);
   const bool other_files = place.images[0].file != images_[0].file;
-  if (other_files && has_cases(first) && has_cases(place)) order_by_case(name, place);
+  const bool several = first.files() > 1 || place.files() > 1;
+  if (other_files && several && has_cases(first) && has_cases(place)) order_by_case(name, place);
+  if (other_files) orient(name, place);
+  for (std::size_t i = 0; !spacing_.empty() && i < std::min(images_.size(), place.images.size()); ++i)
+    take_grid_of_case(images_[i], place, place.images[i]);
   check_images(name, place);
   if (pairing_.alignment && other_files) check_places(name, place);
 }
 
-/// Whether files stand for cases: several of one image each, or each a volume, perhaps of slices, or of
-/// sequences.
+/// Whether files stand for cases: of one image each, or several that are each a volume, perhaps of slices, or
+/// of sequences.
 bool ImageFiles::has_cases(const Variable& variable) const {
+  if (std::ssize(variable.images) == variable.files()) return true;
   if (variable.files() < 2) return false;
-  if (std::ssize(variable.images) == variable.files() || dim_position(dims_, ImageDim::kTime) >= 0)
-    return true;
+  if (dim_position(dims_, ImageDim::kTime) >= 0) return true;
   return std::all_of(files_.begin() + variable.first, files_.begin() + variable.last,
                      [](const auto& file) { return dynamic_cast<const NiftiFile*>(file.get()) != nullptr; });
 }
@@ -171,6 +177,31 @@ void ImageFiles::check_same_files(const Variable& place) const {
                          " beside ", text(lacks ? first.data_set : place.data_set)));
 }
 
+/// Images of a case have the points of the common spacing that the first variable's has: of another spacing
+/// by rounding alone, or of none that counts where points are paired by their indices, the same; of other
+/// extents in the file as many, if they reach as far.
+void ImageFiles::take_grid_of_case(const Image& first, const Variable& place, Image& own) const {
+  if (own.step == first.step && own.extents == first.extents) return;
+  const Variable& of_first = known(first_variable_);
+  const Shape points = stored_extents(place, own), others = stored_extents(of_first, first);
+  if (points.rank() != others.rank()) return;
+  ImageOrientation of_case = orientation(of_first, first);
+  of_case.in_world = in_world_.contains(first.file);
+  const bool by_index = nifti(own.file) != nullptr && are_paired_by_index(of_case, orientation(place, own));
+  bool is_same = points == others;
+  for (int d = 0; d < points.rank(); ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const double last = static_cast<double>(points[d] - 1) / own.step[axis],
+                 wanted = static_cast<double>(first.extents[d] - 1),
+                 apart = last - static_cast<double>(others[d] - 1) / first.step[axis];
+    is_same = is_same && (by_index || std::abs(apart) <= kBeyondLast);
+    if (last + 2 * kBeyondLast >= wanted && last < wanted + 1) own.extents[d] = first.extents[d];
+  }
+  if (!is_same) return;
+  own.step = first.step;
+  own.extents = first.extents;
+}
+
 void ImageFiles::check_images(const std::string& name, const Variable& place) const {
   const Variable& first = known(first_variable_);
   if (place.images[0].file == images_[0].file) check_same_files(place);
@@ -191,6 +222,12 @@ void ImageFiles::check_images(const std::string& name, const Variable& place) co
                              counted(static_cast<std::int64_t>(others), "image"), ", and ",
                              where(first_variable_, first, one), " ", ones));
     }
+  }
+  if (images_.size() != place.images.size() && place.by_order) {
+    throw DataError(concat(name, " has ", counted(std::ssize(place.images), "image"), " and ",
+                           first_variable_, " ", images_.size(),
+                           ", and their files have no case in common: ", first_of(place.cases), " there and ",
+                           first_of(first.cases), " here; name them so that what * stands for is alike"));
   }
   if (images_.size() != place.images.size()) {
     const bool more = images_.size() > count;

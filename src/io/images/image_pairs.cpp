@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -15,6 +16,9 @@
 namespace jigsaw::inline images {
 
 namespace {
+
+/// What float32 leaves between an sform and a qform that say the same, in edges of a voxel.
+constexpr double kRoundedForms = 1e-2;
 
 /// An image of a variable, and what stands along its dims.
 struct PairedImage {
@@ -141,6 +145,30 @@ std::optional<std::string> order_warning(const ImageFiles& files, const std::vec
       " are paired in the order of their names, for what * stands for is alike in none of them: the "
       "first pair is ",
       files.source(*by_order, 0).path, " and ", files.source(variables[0], 0).path);
+}
+
+std::optional<std::string> forms_warning(const ImageFiles& files, const std::vector<std::string>& variables,
+                                         std::optional<double> alignment) {
+  std::set<int> seen;
+  std::int64_t count = 0;
+  std::string first;
+  for (const std::string& variable : variables) {
+    for (std::int64_t image = 0; image < files.count(); ++image) {
+      const ImageSource source = files.source(variable, image);
+      if (source.nifti == nullptr || !seen.insert(source.file).second) continue;
+      const NiftiHeader::Contradiction& found = source.nifti->contradiction;
+      const double edge = std::ranges::min(source.nifti->spacing);
+      const bool apart = alignment && found.origins > (*alignment + kRoundedForms) * edge;
+      if (!found.in_direction && !apart) continue;
+      if (++count > 1) continue;
+      first = concat(source.path, ", whose ",
+                     found.in_direction ? "axes run another way by the one than by the other"
+                                        : "first point lies elsewhere by the one than by the other");
+    }
+  }
+  if (count == 0) return std::nullopt;
+  return concat("sform and qform contradict each other in ", counted(count, "file"), ", such as ", first,
+                "; the sform is taken");
 }
 
 std::vector<std::string> pairing_warnings(const ImageFiles& files,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -84,9 +85,9 @@ Channels sequence_channels(const DataOptions& options, const std::vector<Field>&
 }
 
 void SequenceData::open(const FileOpener& open_file) {
-  files_ =
-      std::make_unique<ImageFiles>(paths_, options_.dims, open_file, std::vector<double>{},
-                                   std::vector<std::string>{}, ImagePairing{options_.files, std::nullopt});
+  const ImagePairing wherever{options_.files, std::numeric_limits<double>::infinity()};
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, std::vector<double>{},
+                                        std::vector<std::string>{}, wherever);
   std::vector<Field> fields, constants;
   const auto own = [&](const VariableOptions& variable) {
     const auto found = own_paths_.find(variable.files);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -62,8 +63,9 @@ std::string bytes_of(const Image& image) {
   for (std::size_t r = 0; r < 12; ++r) put(280 + 4 * r, image.rows[r]);
   bytes.replace(344, 4, std::string("n+1\0", 4));
   const std::int64_t times = image.extents.size() > 3 ? image.extents[3] : 1;
+  const std::int64_t layers = image.extents.size() > 2 ? image.extents[2] : 1;
   for (std::int64_t t = 0; t < times; ++t) {
-    for (std::int64_t k = 0; k < image.extents[2]; ++k) {
+    for (std::int64_t k = 0; k < layers; ++k) {
       for (std::int64_t j = 0; j < image.extents[1]; ++j) {
         for (std::int64_t i = 0; i < image.extents[0]; ++i) bytes += append(stored(i, j, k, t));
       }
@@ -213,6 +215,7 @@ TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
       {},
       {.sform = 1, .rows = {0, -1.5F, 0.1F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}},
       {.qform = 1, .quaternion = {0, 0, 1}, .handedness = -1},
+      {.extents = {5, 4}, .sform = 1, .rows = {-1, 0, 0, 5, 0, -2, 0, 6, 0, 0, 3, 7}},
       {.extents = {5, 4, 3, 2}, .sform = 2, .rows = {-1, 0, 0, 5, 0, 2, 0, 6, 0, 0, 3, 7}}};
   for (const Image& image : images) {
     const std::string bytes = bytes_of(image);
@@ -237,6 +240,7 @@ TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
       EXPECT_EQ(read(copy, Box::whole(input.shape)), read(file, Box::whole(input.shape)));
       if (path.ends_with(".nii")) {
         EXPECT_EQ(testing::text_of(path).substr(352), bytes.substr(352));
+        EXPECT_EQ(testing::text_of(path).substr(40, 2), bytes.substr(40, 2)) << "as many dims";
       }
     }
   }
@@ -273,6 +277,40 @@ TEST_F(NiftiFileTest, KeepsTheQformOfAnother) {
           << "pixdim steps as the sform, not as the qform";
     }
   }
+}
+
+TEST_F(NiftiFileTest, APlaceThatIsNotFiniteIsRefused) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  const auto refused = [&](const Image& image, const char* form) {
+    const std::string path = folder_.path() + "/image.nii";
+    EXPECT_EQ(message_of<DataError>([&] { NiftiFile(write(bytes_of(image))); }),
+              path + " cannot be read as NIfTI: its " + form +
+                  ", which says where points lie, holds a number that is not finite");
+  };
+  refused({.sform = 1, .rows = {1, 0, 0, NAN, 0, 1, 0, 0, 0, 0, 1, 0}}, "sform");
+  refused({.sform = 2, .qform = 1, .rows = {1, 0, 0, 0, 0, 1, kInfinite, 0, 0, 0, 1, 0}}, "sform");
+  refused({.sform = 1, .qform = 1, .rows = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, .quaternion = {0, NAN, 0}},
+          "qform");
+  refused({.qform = 1, .handedness = kInfinite}, "qform");
+  EXPECT_NO_THROW(NiftiFile(write(bytes_of({.rows = {NAN}, .quaternion = {NAN}})))) << "of no code";
+}
+
+TEST_F(NiftiFileTest, KnowsWhereItsFormsContradictEachOther) {
+  const auto of = [&](const std::array<float, 12>& rows, const std::array<float, 3>& quaternion, int qform) {
+    return NiftiFile(write(bytes_of({.sform = 1, .qform = qform, .rows = rows, .quaternion = quaternion})))
+        .header()
+        .contradiction;
+  };
+  const std::array<float, 12> ras = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0},
+                              away = {1, 0, 0, 3, 0, 1, 0, -4, 0, 0, 1, 0};
+  EXPECT_FALSE(of(ras, {}, 1).in_direction);
+  EXPECT_EQ(of(ras, {}, 1).origins, 0);
+  EXPECT_EQ(of(away, {}, 1).origins, 5);
+  EXPECT_TRUE(of(ras, {0, 0, 1}, 1).in_direction) << "half a turn about z";
+  EXPECT_TRUE(of(ras, {0, 0, 0.70710678F}, 1).in_direction) << "a quarter";
+  EXPECT_FALSE(of(ras, {0, 0, 0.2F}, 1).in_direction) << "a little";
+  EXPECT_FALSE(of(away, {0, 0, 1}, 0).in_direction) << "without a qform";
+  EXPECT_EQ(of(away, {}, 0).origins, 0);
 }
 
 TEST_F(NiftiFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
@@ -317,6 +355,20 @@ TEST_F(NiftiFileTest, IsInMillimetresOnlyWhereTheInputSaysHowFarPointsAre) {
     NiftiFile input(write(bytes_of({.units = units})));
     EXPECT_EQ(units_of({}, &input.header()), right) << static_cast<int>(units);
   }
+}
+
+TEST_F(NiftiFileTest, OfTheSecondVersionIsNamedWhereItIsCompressedToo) {
+  std::string bytes(600, '\0');
+  bytes.replace(0, 8, std::string("\x1c\x02\0\0n+2\0", 8));
+  const std::string path = write_gzip(bytes);
+  EXPECT_NE(message_of<DataError>([&] {
+              open_variables(path, Dimensions::kByNumber);
+            }).find("but a NIfTI-2 file; convert it with: python3 -c"),
+            std::string::npos);
+  EXPECT_NE(message_of<DataError>([&] {
+              open_variables(write_gzip("plain text"), Dimensions::kByNumber);
+            }).find("but compressed by gzip"),
+            std::string::npos);
 }
 
 TEST_F(NiftiFileTest, DamageIsADataError) {

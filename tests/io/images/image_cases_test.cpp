@@ -79,6 +79,25 @@ TEST(CaseNames, LinksAreFilesOfTheirOwnButToWhatIsNamedToo) {
             (Names{at("a.nii"), at("b.nii"), at("plain.nii")}));
 }
 
+TEST(CaseNames, AFolderNamesThePatternOfItsFiles) {
+  const testing::TemporaryFolder folder;
+  const auto says = [&](const std::string& name) {
+    return message_of<DataError>([&] { expand_patterns({folder.path() + "/" + name}, ""); });
+  };
+  const auto put = [&](const std::string& name, const std::string& bytes) {
+    std::filesystem::create_directories(std::filesystem::path(folder.path() + "/" + name).parent_path());
+    testing::put_text(folder.path() + "/" + name, bytes);
+  };
+  for (const char* name : {"i/a.nii.gz", "i/b.nii.gz", "i/c.nii", "i/notes.txt", "e/x.txt"}) put(name, "x");
+  put("d/IM0001", std::string(128, '\0') + "DICM");
+  const std::string i = folder.path() + "/i", d = folder.path() + "/d", e = folder.path() + "/e";
+  EXPECT_EQ(says("i"), i + " is a folder, not a file; name the files in it, as \"" + i + "/*.nii.gz\"");
+  EXPECT_EQ(says("i/"), i + "/ is a folder, not a file; name the files in it, as \"" + i + "/*.nii.gz\"");
+  EXPECT_EQ(says("e"), e + " is a folder, not a file; name the files in it, as \"" + e + "/*.nc\"");
+  EXPECT_EQ(says("d"), d + " is a folder of DICOM files; convert them with: mkdir " + d +
+                           "_nifti && dcm2niix -z y -o " + d + "_nifti " + d);
+}
+
 TEST(CaseNames, AreWhatWildcardsStandFor) {
   const auto names = [](const Names& paths, const std::string& pattern) {
     return case_names(paths, {pattern});
@@ -95,6 +114,10 @@ TEST(CaseNames, AreWhatWildcardsStandFor) {
   EXPECT_EQ(names({"a12.nii", "a34.nii"}, "a??.nii"), (Names{"12", "34"}));
   EXPECT_EQ(names({"d/a_b_seg.nii", "d/c_seg_seg.nii"}, "d/*_seg.nii"), (Names{"a_b", "c_seg"}));
   EXPECT_EQ(names({"d/a.nii.gz", "d/b.nii.gz"}, "d/*"), (Names{"a", "b"})) << "without their format";
+  EXPECT_EQ(names({"d/ct_000_0000.nii.gz", "d/ct_001_0000.nii.gz"}, "d/*.nii*"), (Names{"ct_000", "ct_001"}));
+  EXPECT_EQ(names({"d/a.nii.gz", "d/b.nii"}, "d/*.n*"), (Names{"a", "b"}));
+  EXPECT_EQ(names({"d/a.hdf5", "d/b.h5"}, "d/*.h*5"), (Names{"a", "b"}));
+  EXPECT_EQ(names({"d/a.v2.nii", "d/b.v2.nii"}, "d/*.*"), (Names{"a_v2", "b_v2"}));
 }
 
 TEST(CaseNames, OfListedFilesAreWhatDiffers) {
@@ -164,6 +187,17 @@ TEST_F(PairedImages, NamesCasesWithoutAPartner) {
       << refusal("i/*.h5", "l/*.h5");
 }
 
+/// Of one label alone, too, and whatever the pattern says of the format.
+TEST_F(PairedImages, NamesTheCaseThatLacksItsLabel) {
+  dims_ = kVolumes;
+  for (const char* name : {"i/c1_0000.nii", "i/c2_0000.nii", "l/c2.nii"})
+    write_image(folder_, name, {2, 3, 4});
+  for (const char* labels : {"l/*.nii", "l/*.nii*", "l/*"})
+    EXPECT_NE(refusal("i/*.nii*", labels).find("label in " + at("l") + " lacks c1; leave out"),
+              std::string::npos)
+        << refusal("i/*.nii*", labels);
+}
+
 TEST_F(PairedImages, OfNoCommonCaseGoesByOrderAndIsSaid) {
   for (const char* name : {"i/a.h5", "i/b.h5", "l/c.h5", "l/d.h5"}) write_image(folder_, name, {2, 3});
   const auto opened_files = opened("i/*.h5", "l/*.h5");
@@ -175,9 +209,10 @@ TEST_F(PairedImages, OfNoCommonCaseGoesByOrderAndIsSaid) {
   EXPECT_NE(warnings[0].find("the first pair is " + at("l/c.h5") + " and " + at("i/a.h5")), std::string::npos)
       << warnings[0];
   write_image(folder_, "l/e.h5", {2, 3});
-  EXPECT_NE(refusal("i/*.h5", "l/*.h5").find("without a partner is label in " + at("l/e.h5")),
-            std::string::npos)
-      << refusal("i/*.h5", "l/*.h5");
+  EXPECT_EQ(
+      refusal("i/*.h5", "l/*.h5"),
+      "label has 3 images and ct 2, and their files have no case in common: c, d, e there and a, b here; "
+      "name them so that what * stands for is alike");
 }
 
 TEST_F(PairedImages, NamesTheCaseOfOtherExtents) {
@@ -206,7 +241,8 @@ TEST_F(PairedImages, RefusesImagesElsewhereInTheWorld) {
   EXPECT_EQ(refusal("i/*.nii", "l/*.nii"),
             "label in " + at("l/b.nii") + " and ct in " + at("i/b.nii") +
                 " do not lie over each other: in the world their corners are up to 2.5 mm apart, 2.5 voxels; "
-                "data.alignment allows 0.1, and null whatever they say");
+                "data.alignment allows 0.1, and null pairs points by their indices in the files, whatever "
+                "places these say");
   EXPECT_NO_THROW(opened("i/*.nii", "l/*.nii", 2.6));
   EXPECT_NO_THROW(opened("i/*.nii", "l/*.nii", std::nullopt));
   label(10, 6);  // spacing along depth

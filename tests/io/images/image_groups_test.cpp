@@ -113,9 +113,10 @@ TEST(ImageFiles, OfAVariableMayBeItsOwn) {
   const std::string fewer = message_of<DataError>([&] {
     files.select({"mask", {}, "image", {}}, {second[0]});
   });
-  EXPECT_EQ(fewer,
-            "mask has 1 image and t1 3, which are paired by number: the first without a partner is t1 in " +
-                first[1]);
+  EXPECT_EQ(
+      fewer,
+      "mask has 1 image and t1 3, and their files have no case in common: label_1 there and 1, 2, 3 here; "
+      "name them so that what * stands for is alike");
 }
 
 /// Notations of one unit are one; another unit, or none beside one, is refused with both files.
@@ -260,6 +261,36 @@ TEST(ImageFiles, AreBroughtToACommonSpacing) {
               plain.select({"image", {}});
             }).find("has no attribute spacing"),
             std::string::npos);
+}
+
+/// Spacings that are off by rounding: no point is lost, and a label has the points of its image.
+TEST(ImageFiles, OfARoundedSpacingKeepTheirLastPoints) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/rounded.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int y = file.dimension("y", 101), x = file.dimension("x", 7);
+    const int image = file.variable("image", NC_DOUBLE, {y, x}),
+              label = file.variable("label", NC_DOUBLE, {y, x});
+    file.numbers(image, "spacing", {0.99999, 0.9983334});  // along x a hundredth of a step before 6 mm
+    file.numbers(label, "spacing", {0.99999, 0.9983332});
+    std::vector<double> values;
+    for (int i = 0; i < 707; ++i) values.push_back(i);
+    file.put(image, values);
+    file.put(label, values);
+  }
+  ImageFiles files({path}, {ImageDim::kHeight, ImageDim::kWidth}, opener(Dimensions::kByNumber), {1, 1});
+  const Field image = files.select({"image", {}})[0], label = files.select({"label", {}})[0];
+  ASSERT_EQ(files.extents(0), (Shape{101, 7}));
+  std::vector<double> one(707), other(707);
+  files.read(image, 0, Box::whole({101, 7}), one);
+  files.read(label, 0, Box::whole({101, 7}), other);
+  EXPECT_EQ(one, other);
+  EXPECT_NEAR(one[100 * 7 + 6], 706, 1e-12) << "the last point, although it lies before that of the spacing";
+  EXPECT_NEAR(one[50 * 7], 350 + 7 * 50 * (1 / 0.99999 - 1), 1e-9);
+  ImageFiles alone({path}, {ImageDim::kHeight, ImageDim::kWidth}, opener(Dimensions::kByNumber), {1, 1});
+  alone.select({"label", {}});
+  EXPECT_EQ(alone.extents(0), (Shape{101, 6}));
 }
 
 }  // namespace image_groups_test
