@@ -327,7 +327,7 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
   command
       .add_option("--stations", options->stations,
                   "Files (or patterns) of what stations observed, [time, station] with their latitudes and "
-                  "longitudes: score the forecasts against them, too")
+                  "longitudes, or tables (.csv): score the forecasts against them, too")
       .not_empty();
   command
       .add_option("--interpolation", options->interpolation,
@@ -336,7 +336,7 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
       .one_of({"linear", "nearest"});
   command
       .add_option("--station-scores", options->maps.stations,
-                  "A NetCDF file to write the scores at each of --stations to")
+                  "A NetCDF file, or a table (.csv), to write the scores at each of --stations to")
       .not_empty();
   command
       .add_option("--map-leads", options->map_leads,

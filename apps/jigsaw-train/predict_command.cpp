@@ -124,7 +124,7 @@ std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
 /// Sets what the forecasts need of the configuration. @return  those to go on from, or null.
 std::unique_ptr<RestartFile> prepare_forecasts(const PredictArguments& options,
                                                Configuration& configuration) {
-  require_netcdf_name(options.output);
+  require_netcdf_name(options.output, !options.points.empty());
   require_start_dates(options.starts);
   std::unique_ptr<RestartFile> restart;
   if (!options.go_on.empty()) restart = std::make_unique<RestartFile>(options.go_on);
@@ -256,10 +256,10 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   auto options = std::make_shared<PredictArguments>();
   add_model(command, options->model).required();
   command
-      .add_option(
-          "--output", options->output,
-          "The NetCDF file to write; of sequences a file .nc or .h5, or a folder; of images a file .h5, .nc, "
-          ".nii or .nii.gz, or a folder")
+      .add_option("--output", options->output,
+                  "The NetCDF file to write, of --points also a table (.csv); of sequences a file .nc or "
+                  ".h5, or a folder; of images a file .h5, .nc, "
+                  ".nii or .nii.gz, or a folder")
       .required();
   command.add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
   command.add_flag(

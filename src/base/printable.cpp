@@ -22,7 +22,39 @@ std::size_t printable_bytes(std::string_view text) {
   return second_set_of_controls ? 0 : length;
 }
 
+/// Bytes of one of the controls beyond ASCII, U+0080 to U+009F; 0 of anything else.
+std::size_t control_bytes(std::string_view text) {
+  const bool is_one =
+      text.size() > 1 && text[0] == '\xc2' && (static_cast<unsigned char>(text[1]) & 0xe0U) == 0x80;
+  return is_one ? 2 : 0;
+}
+
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const bool ascii = static_cast<unsigned char>(text[0]) < 0x80;
+    const std::size_t bytes = ascii ? 1 : std::max(printable_bytes(text), control_bytes(text));
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
+  }
+  return true;
+}
+
+std::string as_utf8(const std::string& text) {
+  if (is_utf8(text)) return text;
+  std::string converted;
+  for (const char byte : text) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (code < 0x80) {
+      converted += byte;
+    } else {
+      converted += static_cast<char>(0xC0U | code >> 6U);
+      converted += static_cast<char>(0x80U | (code & 0x3FU));
+    }
+  }
+  return converted;
+}
 
 std::string printable(std::string_view text) {
   std::string result;

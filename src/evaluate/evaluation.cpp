@@ -22,6 +22,7 @@
 #include "evaluate/station_report.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
+#include "predict/place_table.h"
 #include "samples/prescribed_remarks.h"
 #include "samples/state_limits.h"
 #include "task/grid_warnings.h"
@@ -106,8 +107,13 @@ std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const Eval
   if (options.stations.empty()) return nullptr;
   Dataset& data = of.data;
   const std::vector<std::string> paths = expand_together(options.stations, "", of.world);
+  std::vector<std::string> of_variables;  // of tables there is nothing to share
+  together(of.world, [&] {
+    for (const std::string& path : paths)
+      if (is_variable_file(path)) of_variables.push_back(path);
+  });
   const FileOpener open_file =
-      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), of.world);
+      share_files(of_variables, Dimensions::kByName, data.options().external(), cache_folder(), of.world);
   std::optional<StationObservations> observations;
   together(of.world, [&] {
     if (data.files().of_months())
@@ -357,7 +363,8 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
     ScoreReport report = report_of(of, options, scores);
     report.stations = stations.get();
     if (start_file) start_file->close();
-    if (const std::string path = files->stations(); !path.empty()) write_station_scores(report, path);
+    if (const std::string path = files->stations(); !path.empty())
+      write_station_scores(report, path, is_table_name(options.maps.stations));
     // First the files, which whoever stops reading the table does not keep from being written.
     files->write([&] { return json_of(report); },
                  [&](const std::string& path) { write_netcdf(report, path); });

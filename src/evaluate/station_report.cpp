@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "evaluate/score_table.h"
 #include "files/netcdf_output.h"
+#include "files/text_table_output.h"
 #include "predict/forecast_file.h"
 #include "predict/place_axis.h"
 
@@ -30,7 +31,7 @@ std::vector<std::string> station_tables_of(const ScoreReport& report) {
     const std::string& units = report.units[variable];
     const std::string title =
         concat(report.variables[variable], units.empty() ? "" : concat(" [", units, "]"), " at ",
-               counted(std::ssize(stations.places().names), "station"));
+               counted(stations.stations(channel), "station"));
     const std::vector<std::string> table =
         score_table(report, title, lead_rows(report), columns, [&](std::size_t region, int lead) {
           const StationScore score = stations.in_region(lead, channel, report.scores->regions()[region]);
@@ -61,7 +62,40 @@ Json stations_of(const ScoreReport& report) {
   return json;
 }
 
-void write_station_scores(const ScoreReport& report, const std::string& path) {
+namespace {
+
+void write_station_table(const ScoreReport& report, const std::string& path) {
+  const StationScores& stations = *report.stations;
+  const std::vector<StationMeasure> measures = station_measures(stations.members());
+  TextTableOutput table(path);
+  std::vector<std::string> titles = {"station", "latitude", "longitude", "variable", "units", "lead_hours"};
+  for (const StationMeasure& measure : measures) titles.emplace_back(measure.name);
+  table.add_line(titles);
+  const auto number = [](double value) { return TextTableOutput::number(value); };
+  const NamedPlaces& places = stations.places();
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    for (std::size_t channel = 0; channel < stations.channels().size(); ++channel) {
+      const std::size_t variable = variable_of(stations, channel);
+      for (int lead = 0; lead < stations.leads(); ++lead) {
+        const StationScore score = stations.at_place(lead, channel, place);
+        std::vector<std::string> cells = {places.names[place],
+                                          number(places.latitudes[place]),
+                                          number(places.longitudes[place]),
+                                          report.variables[variable],
+                                          report.units[variable],
+                                          number(in_hours((lead + 1) * report.lead_time))};
+        for (const StationMeasure& measure : measures) cells.push_back(number(score.*measure.value));
+        table.add_line(cells);
+      }
+    }
+  }
+  table.close();
+}
+
+}  // namespace
+
+void write_station_scores(const ScoreReport& report, const std::string& path, bool as_table) {
+  if (as_table) return write_station_table(report, path);
   using Type = NetcdfOutput::Type;
   const StationScores& stations = *report.stations;
   NetcdfOutput file(path, NetcdfOutput::Format::kNetcdf4);

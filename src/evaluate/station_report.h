@@ -12,8 +12,10 @@ namespace jigsaw::inline evaluate {
 std::vector<std::string> station_tables_of(const ScoreReport& report);
 /// {"places": 118, "scores": {"t2m": {"units": "K", "all": {"rmse": [1.2, 1.9], …}}}}.
 Json stations_of(const ScoreReport& report);
-/// A CF-1.10 NetCDF file of the scores at each station: "t2m_rmse" [station, lead_time], …, with the places
-/// of PlaceAxis; NaN where there is no number. @throws DataError
-void write_station_scores(const ScoreReport& report, const std::string& path);
+/// The scores at each station: a CF-1.10 NetCDF file, "t2m_rmse" [station, lead_time], …, with the places of
+/// PlaceAxis, NaN where there is no number; or a table of text with a line for each station, variable and
+/// lead.
+/// @param path  the file, which is there and empty. @throws DataError
+void write_station_scores(const ScoreReport& report, const std::string& path, bool as_table);
 
 }  // namespace jigsaw::inline evaluate

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/json.h"
@@ -58,6 +59,7 @@ StationScores::StationScores(Dataset& data, std::optional<StationObservations> o
   remarks_ = observations_->remarks();
   if (!places_.remark().empty()) remarks_.push_back(places_.remark());
   sums_.resize(static_cast<std::size_t>(leads) * channels_.size() * places_.places().size());
+  extremes_.resize(channels_.size());
 }
 
 std::size_t StationScores::index(int lead, std::size_t channel, std::size_t place) const {
@@ -106,8 +108,23 @@ void StationScores::add(const Rank& rank, int lead, const Layout& layout, const 
         };
         add_square(persistence[at], sums.persistence_pairs, sums.persistence);
         add_square(truth[at], sums.truth_pairs, sums.truth);
+        note_extremes(channel, place, start + (lead + 1) * data_.options().lead_time, there, truth[at]);
       }
     }
+  }
+}
+
+void StationScores::note_extremes(std::size_t channel, std::size_t place, Time time, double observed,
+                                  double of_data) {
+  if (!std::isfinite(of_data)) return;
+  Extremes& of = extremes_[channel];
+  of.least_of_data = std::min(of.least_of_data, of_data);
+  of.most_of_data = std::max(of.most_of_data, of_data);
+  if (const double apart = std::abs(observed - of_data); apart > of.furthest) {
+    of.furthest = apart;
+    of.observed = observed;
+    of.place = place;
+    of.time = time;
   }
 }
 
@@ -175,17 +192,49 @@ StationScore StationScores::in_region(int lead, std::size_t channel, const Regio
   return score_of(all);
 }
 
+bool StationScores::has_pairs(std::size_t channel, std::size_t place) const {
+  for (int lead = 0; lead < leads_; ++lead)
+    if (sums_[index(lead, channel, place)].pairs > 0) return true;
+  return false;
+}
+
+std::int64_t StationScores::stations(std::size_t channel) const {
+  std::int64_t count = 0;
+  for (std::size_t place = 0; place < places().size(); ++place) count += has_pairs(channel, place) ? 1 : 0;
+  return count;
+}
+
+/// Of an observation that is further from the data than these reach.
+std::string StationScores::extreme_remark(std::size_t channel) const {
+  const Extremes& of = extremes_[channel];
+  const double range = of.most_of_data - of.least_of_data;
+  if (!(range > 0) || of.furthest <= range) return "";
+  return concat("an observation of ",
+                data_.channels().targets[static_cast<std::size_t>(channels_[channel])].name, " is ",
+                of.observed, " (", printable(places().names[of.place]), ", ", data_.files().text_of(of.time),
+                "), where the data at the stations lie between ", of.least_of_data, " and ", of.most_of_data,
+                "; it counts, unless the files declare it as missing");
+}
+
 std::vector<std::string> StationScores::gaps() const {
   std::vector<std::string> gaps;
-  if (!observations_) return gaps;
-  for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
-    bool any = false;
-    for (int lead = 0; lead < leads_ && !any; ++lead)
-      for (std::size_t place = 0; place < places().size() && !any; ++place)
-        any = sums_[index(lead, channel, place)].pairs > 0;
-    if (any) continue;
-    gaps.push_back(concat(data_.channels().targets[static_cast<std::size_t>(channels_[channel])].name,
-                          " of --stations was observed at none of the times and places of the forecasts"));
+  for (std::size_t channel = 0; observations_ && channel < channels_.size(); ++channel) {
+    const std::string& name = data_.channels().targets[static_cast<std::size_t>(channels_[channel])].name;
+    std::int64_t observing = 0, alone = 0;
+    for (std::size_t place = 0; place < places().size(); ++place) {
+      if (!observations_->observes(channels_[channel], places_.numbers()[place])) continue;
+      ++observing;
+      alone += has_pairs(channel, place) ? 0 : 1;
+    }
+    if (alone > 0) {
+      gaps.push_back(concat("of the ", counted(observing, "station"), " that observed ", name, ", ", alone,
+                            " did so at none of the times of the forecasts, and ",
+                            alone == 1 ? "has" : "have", " no score"));
+    } else if (observing == 0) {
+      gaps.push_back(
+          concat(name, " of --stations was observed at none of the times and places of the forecasts"));
+    }
+    if (std::string remark = extreme_remark(channel); !remark.empty()) gaps.push_back(std::move(remark));
   }
   return gaps;
 }

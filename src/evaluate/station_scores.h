@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,8 @@ class StationScores {
   /// What is to be said before and after the forecasts.
   const std::vector<std::string>& remarks() const { return remarks_; }
   std::vector<std::string> gaps() const;
+  /// At how many of the places a forecast met an observation of a channel.
+  std::int64_t stations(std::size_t channel) const;
   /// @param channel  number among channels(). @param place  among places().
   StationScore at_place(int lead, std::size_t channel, std::size_t place) const;
   /// Of all places in a region together.
@@ -65,11 +68,21 @@ class StationScores {
     double crps = 0, variance = 0;
     void add(const Sums& other);
   };
+  /// Of observations that were paired the most extreme ones, and of the data at these places.
+  struct Extremes {
+    double least_of_data = std::numeric_limits<double>::infinity(), most_of_data = -least_of_data;
+    double furthest = 0, observed = 0;  ///< from the data at the same place and time
+    std::size_t place = 0;
+    Time time = 0;
+  };
   /// Values at places, [samples, channels, places].
   using Values = std::vector<double>;
 
   std::vector<double> observed(int channel, Time time) const;
   void add_pair(Sums& sums, const std::vector<Values>& members, std::size_t at, double observed) const;
+  void note_extremes(std::size_t channel, std::size_t place, Time time, double observed, double of_data);
+  bool has_pairs(std::size_t channel, std::size_t place) const;
+  std::string extreme_remark(std::size_t channel) const;
   StationScore score_of(const Sums& sums) const;
   std::size_t index(int lead, std::size_t channel, std::size_t place) const;
 
@@ -79,7 +92,8 @@ class StationScores {
   GridPlaces places_;
   int leads_;
   std::int64_t members_;
-  std::vector<Sums> sums_;  // by lead, channel, place; on rank 0
+  std::vector<Sums> sums_;          // by lead, channel, place; on rank 0
+  std::vector<Extremes> extremes_;  // by channel
   std::vector<std::string> remarks_;
 };
 

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "evaluate/same_kind.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
-#include "files/value_kinds.h"
 #include "task/opened_run.h"
 
 namespace jigsaw::inline evaluate {
@@ -99,7 +99,7 @@ void WrittenForecasts::look_into(std::size_t file) {
     const std::string remark =
         require_same_unit(concat(targets[target].name, " in ", paths_[file]), variable->text("units"),
                           data_.files().units(targets[target].field));
-    require_alike(file, target, *variable);
+    require_alike(file, target, described, *variable);
     const bool of_first = std::ranges::none_of(
         contents_, [&](const auto& other) { return &other != &contents_[file] && other.contains(target); });
     if (!remark.empty() && of_first) remarks_.push_back(remark);
@@ -118,32 +118,16 @@ void WrittenForecasts::look_into(std::size_t file) {
 }
 
 /// What is summed, averaged or compared over some time is compared with what is so, too, over as long a time.
-void WrittenForecasts::require_alike(std::size_t file, std::size_t target, const FileVariable& variable) {
-  const Channel& channel = data_.channels().targets[target];
-  const auto method_of = [](const std::string& said) {
-    std::string method = method_along(said, "time");
-    for (const char* dimension : {"lead_time", "valid_time", "step", "prediction_timedelta"})
-      if (method.empty()) method = method_along(said, dimension);
-    return method;
-  };
-  const auto& texts = data_.files().describe(channel.field).texts;
-  const auto said = texts.find("cell_methods");
-  const std::string wanted = said == texts.end() ? "" : method_of(said->second),
-                    there = method_of(variable.text("cell_methods"));
-  const std::string what = concat(channel.name, " in ", paths_[file]);
-  if (!wanted.empty() && !there.empty() && wanted != there) {
-    throw DataError(concat(what, " is of the method \"", there,
-                           "\" in time (cell_methods), and the data of \"", wanted, "\""));
-  }
-  const double hours = time_range(variable);
-  if (hours <= 0) return;
+void WrittenForecasts::require_alike(std::size_t file, std::size_t target, DataFile& described,
+                                     const FileVariable& variable) {
+  const Field& field = data_.channels().targets[target].field;
+  const std::string what = concat(data_.channels().targets[target].name, " in ", paths_[file]);
+  require_same_kind(what, described, variable, data_.files(), field);
+  const double hours = hours_of(described, variable);
   double& known = ranges_[target];
-  const std::optional<Period> limits = data_.files().time_limits(channel.field);
-  if (known == 0 && limits)
-    known = static_cast<double>(limits->last - limits->first) / static_cast<double>(kHour);
+  if (known == 0) known = hours_of(data_.files(), field);
   if (known == 0) known = hours;
-  if (!same_time_range(hours, known))
-    throw DataError(concat(what, " is over ", hours, " hours, and the data or other files over ", known));
+  require_same_hours(what, hours, known);
 }
 
 FileSet& WrittenForecasts::open(std::size_t file) {

@@ -68,7 +68,7 @@ class WrittenForecasts {
   std::pair<std::int64_t, std::int64_t> counts_of(Time start) const;
   void find_whole();
   void require_different();
-  void require_alike(std::size_t file, std::size_t target, const FileVariable& variable);
+  void require_alike(std::size_t file, std::size_t target, DataFile& described, const FileVariable& variable);
 
   Dataset& data_;
   std::vector<Time> leads_;

@@ -24,6 +24,7 @@
 #include "predict/outside_range.h"
 #include "predict/packed_piece.h"
 #include "predict/physical.h"
+#include "predict/place_table.h"
 #include "predict/rate.h"
 #include "predict/start_digest.h"
 #include "predict/step_means.h"
@@ -133,6 +134,7 @@ class ForecastRun {
   // On the rank that writes.
   std::unique_ptr<OutputFile> output_, restart_output_;
   std::unique_ptr<ForecastFile> file_;
+  std::unique_ptr<PlaceTable> table_;  // in place of that
   std::unique_ptr<BackgroundWriter> writer_;
 };
 
@@ -191,8 +193,12 @@ void ForecastRun::open(const TrainedModel& model) {
                             members(), options_.time_series};
   if (places_) contents.places = &places_->places();
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
-  file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
-                                         std::min(placed_.samples(), starts()));
+  if (places_ && is_table_name(path_)) {
+    table_ = std::make_unique<PlaceTable>(data_.files(), contents, output_->temporary());
+  } else {
+    file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
+                                           std::min(placed_.samples(), starts()));
+  }
   if (states_) states_->open(starts_, restart_output_->temporary());
   if (options_.keep_state == KeepState::kAlways && states_->failure()) throw Error(*states_->failure());
   writer_ = std::make_unique<BackgroundWriter>();
@@ -360,6 +366,11 @@ void ForecastRun::put_places(std::int64_t first, int step, std::int64_t member, 
     const Box all{{0}, {places_->size()}};
     const auto size = static_cast<std::size_t>(places_->size());
     for (std::int64_t start = first; !rest.empty(); ++start) {
+      if (table_) {
+        table_->write(start, lead, member, rest.first(size * channels_.size()));
+        rest = rest.subspan(size * channels_.size());
+        continue;
+      }
       for (std::size_t field = 0; field < channels_.size(); ++field) {
         file_->write(field, start, lead, all, rest.first(size), member);
         rest = rest.subspan(size);
@@ -476,8 +487,12 @@ void ForecastRun::close(ForecastsMade& made) {
   if (!writer_) return;
   writer_->finish();
   if (made.starts == 0) return;
-  if (made.stopped) file_->add_comment(stop_comment(made, leads_, start_texts()));
-  file_->close(made.starts, made.leads);
+  if (table_) {
+    table_->close();
+  } else {
+    if (made.stopped) file_->add_comment(stop_comment(made, leads_, start_texts()));
+    file_->close(made.starts, made.leads);
+  }
   made.bytes = output_->commit([&] {
     std::error_code ignored;
     if (options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
@@ -557,7 +572,7 @@ KeepState parse_keep_state(const std::string& text) {
   throw ConfigError(concat("command line: --restart must be auto, always or never, not ", text));
 }
 
-void require_netcdf_name(const std::string& output) {
+void require_netcdf_name(const std::string& output, bool of_places) {
   static constexpr std::array<std::pair<const char*, const char*>, 9> kOthers = {{{".zarr", "Zarr store"},
                                                                                   {".grib", "GRIB file"},
                                                                                   {".grib1", "GRIB file"},
@@ -570,6 +585,10 @@ void require_netcdf_name(const std::string& output) {
   if (restart_path(output) == output) {
     throw ConfigError(concat("command line: --output ", output,
                              " is named like the state that is kept beside forecasts; end the name in .nc"));
+  }
+  if (is_table_name(output) && !of_places) {
+    throw ConfigError(concat("command line: --output ", output,
+                             " is named like a table, which --points alone ", "writes; end the name in .nc"));
   }
   for (const auto& [ending, format] : kOthers) {
     if (!output.ends_with(ending)) continue;

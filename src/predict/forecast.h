@@ -27,7 +27,8 @@ void require_start_dates(const std::vector<std::string>& starts);
 
 /// @throws ConfigError  for a name whose ending promises a format that forecasts are not written in, or that
 /// is one of restart_path().
-void require_netcdf_name(const std::string& output);
+/// @param of_places  whether forecasts are those at places, which may be a table (is_table_name())
+void require_netcdf_name(const std::string& output, bool of_places);
 
 /// Which forecasts are written, and where.
 struct ForecastOptions {

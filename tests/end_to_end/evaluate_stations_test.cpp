@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
+#include <sstream>
 
 #include "base/text.h"
 #include "end_to_end/trained_forecasts.h"
@@ -233,6 +235,166 @@ TEST_F(Stations, ScoresAreThoseOfLoopsOverPairs) {
     EXPECT_NEAR(of_files.at("rmse")[lead].get<double>(), of_model.at("rmse")[lead].get<double>(), 1e-4);
 }
 
+/// Lines of a table as cells; of these tests none holds a comma.
+std::vector<std::vector<std::string>> lines_of(const std::string& path) {
+  std::vector<std::vector<std::string>> lines;
+  std::istringstream text(read(path));
+  for (std::string line; std::getline(text, line);) lines.push_back(split(line, ','));
+  return lines;
+}
+
+TEST_F(Stations, TablesHoldTheSame) {
+  folder().write("two.csv", "# places\nsep,name,lat,lon\n\n1,S,47.38,8.57\n2,T,+0.1,-179.9\n");
+  const std::string options = "--steps 3 --start 2021-02-02 2021-02-03 --points " + (folder() / "two.csv");
+  ASSERT_EQ(predict(1, "two.nc", options + " --overwrite").exit_code, 0);
+  const Outcome outcome = predict(2, "out.csv", options);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<std::vector<std::string>> lines = lines_of(folder() / "out.csv");
+  const NetcdfReader file(folder() / "two.nc");
+  const std::vector<double> t2m = file.values("t2m"), u10 = file.values("u10");
+  ASSERT_EQ(lines.size(), 1 + t2m.size());
+  EXPECT_EQ(lines[0], (std::vector<std::string>{"start", "time", "lead_hours", "station", "latitude",
+                                                "longitude", "t2m [K]", "u10 [m s**-1]"}));
+  for (std::size_t i = 0; i < t2m.size(); ++i) {
+    const std::vector<std::string>& line = lines[i + 1];
+    ASSERT_EQ(line.size(), 8U);
+    EXPECT_EQ(line[0], i < 6 ? "2021-02-02T00:00" : "2021-02-03T00:00");
+    EXPECT_EQ(line[2], std::to_string(6 * (i / 2 % 3 + 1)));
+    EXPECT_EQ(line[3], i % 2 == 0 ? "S" : "T");
+    EXPECT_NEAR(std::stod(line[6]), t2m[i], 1e-4);
+    EXPECT_NEAR(std::stod(line[7]), u10[i], 1e-5);
+  }
+  EXPECT_EQ(lines[3][1], "2021-02-02T12:00");
+  EXPECT_EQ(predict(1, "fields.csv", "--start 2021-02-02").exit_code, 2);
+
+  // Observations, here those of a file, as a table of a spreadsheet that writes decimals with commas.
+  write_observations("file.nc", 0, 2, false);
+  const NetcdfReader observations(folder() / "file.nc");
+  const std::vector<double> times = observations.values("time"), values = observations.values("t2m");
+  std::string table = "time;station;lat;lon;t2m [K];other\r\n";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto hours = std::llround(times[i / 2]) - 18659 * 24;  // from 1 February
+    char line[160];
+    std::snprintf(line, sizeof line, "2021-%02d-%02d %02d:00:00+00:00;%d;%.3f;%.3f;%.9f;1\r\n",
+                  hours < 0 ? 1 : 2, static_cast<int>(hours < 0 ? 31 : 1 + hours / 24),
+                  static_cast<int>((hours + 24) % 24), 71800 + static_cast<int>(i % 2),
+                  kTowns[i % 2].latitude, kTowns[i % 2].longitude, values[i]);
+    std::string text = line;
+    std::ranges::replace(text, '.', ',');
+    if (std::isnan(values[i])) text.replace(text.find("nan"), 3, "NaN");
+    table += text;
+  }
+  folder().write("obs.csv", table);
+  std::vector<Json> scores;
+  for (const char* name : {"file.nc", "obs.csv"}) {
+    const Outcome scored =
+        evaluate(2, "--stations " + (folder() / name) + " --json " + (folder() / "s.json") +
+                        " --station-scores " + (folder() / "s.csv"));
+    ASSERT_EQ(scored.exit_code, 0) << scored.err;
+    scores.push_back(Json::parse(read(folder() / "s.json")).at("stations"));
+  }
+  for (const char* score : {"rmse", "bias", "pairs"}) {
+    for (std::size_t lead = 0; lead < kLeads; ++lead)
+      EXPECT_NEAR(scores[0]["scores"]["t2m"]["all"][score][lead].get<double>(),
+                  scores[1]["scores"]["t2m"]["all"][score][lead].get<double>(), 1e-6);
+  }
+  const std::vector<std::vector<std::string>> stations = lines_of(folder() / "s.csv");
+  ASSERT_EQ(stations.size(), 1 + 2 * kLeads);
+  EXPECT_EQ(stations[0][6], "rmse");
+  EXPECT_EQ(stations[1][0], "71800");
+}
+
+TEST_F(Stations, WhatIsOfAnotherKindIsRefused) {
+  // The data's t2m is given a height and sums over 6 hours; observations another one each.
+  const std::string made = folder() / "made.nc";
+  const auto write = [&](const std::string& name, double height, double hours, bool on_grid, double first) {
+    testing::NetcdfWriter file(folder() / name);
+    const std::size_t count = 40;
+    const int time = file.dimension("time", count), two = file.dimension("nv", 2);
+    const int hour = file.variable("time", NC_DOUBLE, {time}),
+              bounds = file.variable("time_bnds", NC_DOUBLE, {time, two}),
+              upright = file.variable("height", NC_DOUBLE, {});
+    std::vector<int> dimensions = {time};
+    int lat = -1, lon = -1;
+    if (on_grid) {
+      const int rows = file.dimension("lat", 8), columns = file.dimension("lon", 8);
+      lat = file.variable("lat", NC_DOUBLE, {rows});
+      lon = file.variable("lon", NC_DOUBLE, {columns});
+      dimensions.insert(dimensions.end(), {rows, columns});
+    } else {
+      const int station = file.dimension("station", 1);
+      lat = file.variable("lat", NC_DOUBLE, {station});
+      lon = file.variable("lon", NC_DOUBLE, {station});
+      dimensions.push_back(station);
+    }
+    const int rain = file.variable("rain", NC_DOUBLE, dimensions);
+    file.text(hour, "units", "hours since 2021-01-01");
+    file.text(hour, "bounds", "time_bnds");
+    file.text(upright, "units", "m");
+    file.text(upright, "positive", "up");
+    file.text(lat, "units", "degrees_north");
+    file.text(lon, "units", "degrees_east");
+    file.text(rain, "units", "mm");
+    file.text(rain, "coordinates", "height");
+    file.text(rain, "cell_methods", "time: sum");
+    file.end();
+    std::vector<double> times, limits;
+    for (std::size_t i = 0; i < count; ++i) {
+      times.push_back(6.0 * static_cast<double>(i));
+      limits.insert(limits.end(), {times.back() - hours, times.back()});
+    }
+    file.put(hour, times);
+    file.put(bounds, limits);
+    file.put(upright, std::vector<double>{height});
+    std::vector<double> degrees;
+    for (std::size_t i = 0; i < (on_grid ? 8 : 1); ++i) degrees.push_back(40.5 + static_cast<double>(i));
+    file.put(lat, degrees);
+    file.put(lon, degrees);
+    std::vector<double> values(count * (on_grid ? 64 : 1));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + std::sin(static_cast<double>(i));
+    file.put(rain, values);
+  };
+  write("made.nc", 10, 6, true, 3);
+  Json config = TrainedForecasts::config();
+  config["data"] = {{"files", {made}},
+                    {"variables", {"rain"}},
+                    {"input_hours", {0}},
+                    {"lead_hours", 6},
+                    {"train", {"2021-01-01", "2021-01-05"}},
+                    {"valid", {"2021-01-06", "2021-01-09"}}};
+  config["model"] = small_mixer(8);
+  config["train"]["steps"] = 2;
+  config["validation"] = {{"every", 2}};
+  write_config("rain.json", config);
+  const std::string run_of_rain = folder() / "rain";
+  ASSERT_EQ(run(1, "--config " + (folder() / "rain.json") + " --set output=" + run_of_rain).exit_code, 0);
+  const auto score = [&](const std::string& name) {
+    return run(1, "evaluate --config " + (folder() / "rain.json") + " --checkpoint " + run_of_rain +
+                      " --stations '" + (folder() / name) + "'");
+  };
+  const auto refused = [&](const std::string& name, const std::string& words) {
+    const Outcome outcome = score(name);
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(words), std::string::npos) << outcome.errors()[0];
+  };
+  write("same.nc", 10, 6, false, 3);
+  const Outcome same = score("same.nc");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_TRUE(same.said().empty()) << same.err;
+  write("higher.nc", 100, 6, false, 3);
+  refused("higher.nc", "is at 100 m, and the data at 10 m");
+  write("hourly.nc", 10, 1, false, 3);
+  refused("hourly.nc", "is over 1 h, and the data or other files over 6 h");
+  write("other.nc", 10, 6, false, 4);
+  refused("other.nc' '" + (folder() / "same.nc"), "hold different values of rain at 0, 2021-01-06T");
+  // What is no measurement counts, and is told.
+  write("odd.nc", 10, 6, false, -9999);
+  const Outcome wrong = score("odd.nc");
+  EXPECT_EQ(wrong.exit_code, 0);
+  EXPECT_NE(wrong.err.find("an observation of rain is -"), std::string::npos) << wrong.err;
+}
+
 TEST_F(Stations, WrongPlacesAndObservationsAreOneSentence) {
   const auto refused = [](const Outcome& outcome, int code, const std::string& words) {
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
@@ -247,8 +409,7 @@ TEST_F(Stations, WrongPlacesAndObservationsAreOneSentence) {
   refused(of_table("name,x,y\na,1,2\n"), 3,
           "line 1: the first line must name columns latitude and longitude");
   refused(of_table("name,lat,lon\n"), 3, "wrong.csv lists no places");
-  refused(of_table("name,lat,lon\na,1,2\nb,north,2\n"), 3,
-          "line 3: the latitude must be a number, not north");
+  refused(of_table("name,lat,lon\na,1,2\nb,north,2\n"), 3, "line 3: lat must be a number, not \"north\"");
   refused(of_table("name,lat,lon\na,91,2\n"), 3, "line 2: the latitude 91 is none");
   refused(of_table("name,lat,lon\na,1\n"), 3, "line 2: it has 2 columns, and the first line 3");
   refused(of_table("name,lat,lon\n\"a,1,2\n"), 3, "line 2: a quote (\") is not closed");

@@ -278,6 +278,18 @@ bool DataFile::at_one_height(const FileVariable& variable) const {
          is_one_height(coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(level)]));
 }
 
+std::optional<double> DataFile::height_of(const FileVariable& variable) {
+  const int level = axes(variable).level;
+  const FileVariable* const said =
+      level < 0 ? scalar_level(variable)
+      : variable.shape[level] == 1
+          ? coordinate_of(*file_, variable.dimensions[static_cast<std::size_t>(level)])
+          : nullptr;
+  if (said == nullptr || !is_length(said->text("units"))) return std::nullopt;
+  const double height = in_level_units(file_->read_all(*said).at(0), said->text("units"));
+  return std::isfinite(height) ? std::optional(height) : std::nullopt;
+}
+
 const FileVariable* DataFile::scalar_level(const FileVariable& variable) const {
   const FieldAxes here = axes(variable);
   if (here.level >= 0 || here.channel >= 0) return nullptr;

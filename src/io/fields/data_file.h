@@ -74,6 +74,9 @@ class DataFile {
   FieldAxes axes(const FileVariable& variable) const;
   /// Whether all of a variable stands at one height or depth, in a unit of length: t2m at 2 m.
   bool at_one_height(const FileVariable& variable) const;
+  /// The height or depth that all of a variable stands at, in m, as a dimension of one entry or a scalar
+  /// coordinate says in a unit of length; nothing elsewhere.
+  std::optional<double> height_of(const FileVariable& variable);
   /// The scalar coordinate (CF, section 5.7) that says the level of a field without a dimension of levels, as
   /// in files of one level each; null where the file has none, or several.
   const FileVariable* scalar_level(const FileVariable& variable) const;

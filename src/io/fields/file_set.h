@@ -254,6 +254,8 @@ class FileSet {
   std::vector<std::string> fields_elsewhere();
   /// Of a selected field. @throws DataError
   FieldDescription describe(const Field& field);
+  /// DataFile::height_of() of a selected field without a level, in its first file. @throws DataError
+  std::optional<double> height_of(const Field& field);
   /// Of the points of a projected grid, and of its mapping in the file of a selected field.
   PointsDescription describe_points(const Field& field);
 

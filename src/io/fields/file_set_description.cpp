@@ -85,6 +85,15 @@ FileSet::GoesRound FileSet::goes_round() const {
   return {same_rows, open == 0 || closed > open};
 }
 
+std::optional<double> FileSet::height_of(const Field& field) {
+  const Series& source = series(field);
+  if (field.level || source.absent) return std::nullopt;
+  const Part& part = source.parts.front();
+  const std::lock_guard lock(mutex_);
+  Pin pin(*this, part.file);
+  return pin.file().height_of(*part.variable);
+}
+
 FieldDescription FileSet::describe(const Field& field) {
   const Series& source = series(field);
   const Part& part = source.parts.front();

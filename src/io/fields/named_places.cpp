@@ -1,19 +1,14 @@
 #include "fields/named_places.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <numbers>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "base/next_line.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "files/coordinate_units.h"
@@ -23,128 +18,19 @@ namespace jigsaw::inline fields {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kLatitudeColumns = {"latitude", "lat"};
-constexpr std::array<std::string_view, 3> kLongitudeColumns = {"longitude", "lon", "lng"};
-constexpr std::array<std::string_view, 9> kNameColumns = {
-    "name", "station", "station_name", "site", "id", "station_id", "stid", "wmo_id", "location"};
+/// What columns and variables of names are called, the likeliest first.
+std::vector<std::string_view> titles_of_names() {
+  return {"name", "station", "station_name", "site", "id", "station_id", "stid", "wmo_id", "location"};
+}
 
+/// Degrees that are there must be degrees.
 void require_place(double latitude, double longitude, const std::string& where) {
-  if (!(std::abs(latitude) <= 90))
+  if (std::abs(latitude) > 90)
     throw DataError(concat(where, ": the latitude ", latitude, " is none; it must lie between -90 and 90"));
-  if (!(std::abs(longitude) <= 360))
+  if (std::abs(longitude) > 360)
     throw DataError(
         concat(where, ": the longitude ", longitude, " is none; it must lie between -180 and 360"));
 }
-
-/// The lines of a table of places.
-class PlaceTable {
- public:
-  explicit PlaceTable(const std::string& path) : path_(path), text_(path) {
-    if (!text_) throw DataError(concat("cannot read ", path));
-  }
-
-  NamedPlaces read() {
-    if (!next()) refuse("it is empty; its first line must name the columns, such as name,latitude,longitude");
-    find_columns();
-    NamedPlaces places;
-    while (next()) {
-      if (cells_.size() == 1 && cells_[0].empty()) continue;
-      if (cells_.size() != columns_) {
-        refuse(concat("it has ", counted(std::ssize(cells_), "column"), ", and the first line ", columns_));
-      }
-      const double latitude = number(latitude_, "latitude"), longitude = number(longitude_, "longitude");
-      require_place(latitude, longitude, place_of_line());
-      places.names.push_back(name_ ? cells_[*name_] : std::to_string(places.size()));
-      places.latitudes.push_back(latitude);
-      places.longitudes.push_back(longitude);
-    }
-    if (places.size() == 0) throw DataError(path_ + " lists no places");
-    return places;
-  }
-
- private:
-  std::string place_of_line() const { return concat(path_, " line ", line_); }
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw DataError(concat(place_of_line(), ": ", why));
-  }
-
-  bool next() {
-    std::string line;
-    ++line_;
-    if (!next_line(text_, line)) return false;
-    if (line_ == 1) {
-      if (line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-      for (const char sign : {'\t', ';'})
-        if (line.find(sign) != std::string::npos) separator_ = sign;
-    }
-    cells_ = cells_of(line);
-    return true;
-  }
-
-  /// A cell may stand in quotes, as one that holds a comma does; two of these in it are one.
-  std::vector<std::string> cells_of(std::string_view line) const {
-    std::vector<std::string> cells(1);
-    bool quoted = false;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      if (line[i] == '"') {
-        const bool doubled = quoted && i + 1 < line.size() && line[i + 1] == '"';
-        if (doubled) cells.back() += line[i++];
-        if (!doubled) quoted = !quoted;
-      } else if (line[i] == separator_ && !quoted) {
-        cells.emplace_back();
-      } else {
-        cells.back() += line[i];
-      }
-    }
-    if (quoted) refuse("a quote (\") is not closed");
-    for (std::string& cell : cells) {
-      constexpr const char* kBlanks = " \t\r";
-      cell.erase(0, std::min(cell.find_first_not_of(kBlanks), cell.size()));
-      cell.erase(cell.find_last_not_of(kBlanks) + 1);
-    }
-    return cells;
-  }
-
-  std::optional<std::size_t> column(std::span<const std::string_view> names) const {
-    for (const std::string_view name : names) {
-      const auto found = std::ranges::find_if(cells_, [&](const std::string& cell) {
-        return std::ranges::equal(cell, name,
-                                  [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; });
-      });
-      if (found != cells_.end()) return static_cast<std::size_t>(found - cells_.begin());
-    }
-    return std::nullopt;
-  }
-
-  void find_columns() {
-    columns_ = cells_.size();
-    const auto latitude = column(kLatitudeColumns), longitude = column(kLongitudeColumns);
-    if (!latitude || !longitude) {
-      refuse(concat("the first line must name columns latitude and longitude, and it is ",
-                    printable(join(cells_, std::string(1, separator_)))));
-    }
-    latitude_ = *latitude;
-    longitude_ = *longitude;
-    name_ = column(kNameColumns);
-  }
-
-  double number(std::size_t column, const char* what) const {
-    const std::string& cell = cells_[column];
-    double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value))
-      refuse(concat("the ", what, " must be a number, not ", printable(cell)));
-    return value;
-  }
-
-  std::string path_;
-  std::ifstream text_;
-  char separator_ = ',';
-  std::int64_t line_ = 0;
-  std::size_t columns_ = 0, latitude_ = 0, longitude_ = 0;
-  std::optional<std::size_t> name_;
-  std::vector<std::string> cells_;  ///< of the line
-};
 
 /// The variable that names the points along a dimension; null where none does.
 const FileVariable* names_along(const VariableFile& file, const std::string& dimension, std::int64_t points) {
@@ -153,7 +39,7 @@ const FileVariable* names_along(const VariableFile& file, const std::string& dim
     return !variable.dimensions.empty() && variable.dimensions[0] == dimension &&
            variable.shape[0] == points && (rank == 1 || (rank == 2 && !variable.numeric()));
   };
-  std::vector<std::string_view> wanted(kNameColumns.begin(), kNameColumns.end());
+  std::vector<std::string_view> wanted = titles_of_names();
   wanted.push_back(dimension);
   for (const std::string_view name : wanted) {
     for (const FileVariable& variable : file.variables())
@@ -169,14 +55,99 @@ std::vector<double> degrees_of(VariableFile& file, const FileVariable& variable)
   return degrees;
 }
 
+NamedPlaces places_in_table(const std::string& path) {
+  TextTable table(path);
+  const PlaceColumns columns(table);
+  NamedPlaces places;
+  while (table.next()) columns.add(table, places);
+  if (places.size() == 0) throw DataError(path + " lists no places");
+  return places;
+}
+
+/// The names along a dimension; positions where nothing names them, or in a way that is not read.
+std::vector<std::string> names_of(VariableFile& file, const std::string& dimension, std::int64_t points) {
+  const FileVariable* const variable = names_along(file, dimension, points);
+  std::vector<std::string> names;
+  if (variable != nullptr && variable->numeric()) {
+    for (const double number : file.read_all(*variable))
+      names.push_back(std::to_string(std::llround(number)));
+    return names;
+  }
+  try {
+    if (variable != nullptr) names = file.read_texts(*variable);
+  } catch (const DataError&) {
+    names.clear();  // as of Zarr
+  }
+  for (std::string& name : names) name = as_utf8(name);
+  for (std::int64_t i = std::ssize(names); i < points; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+/// Of a file that has nothing else along the dimension of places.
+const FileVariable* degrees_named(const VariableFile& file, std::string_view standard_name,
+                                  std::string_view short_name) {
+  for (const FileVariable& variable : file.variables()) {
+    const std::string name = without_groups(variable.name);
+    const bool named =
+        name == standard_name || name == short_name || variable.text("standard_name") == standard_name;
+    if (named && variable.numeric() && variable.shape.rank() == 1 && variable.dimensions[0] != variable.name)
+      return &variable;
+  }
+  return nullptr;
+}
+
+NamedPlaces listed(VariableFile& file, const FileVariable& latitudes, const FileVariable& longitudes) {
+  NamedPlaces places;
+  places.latitudes = degrees_of(file, latitudes);
+  places.longitudes = degrees_of(file, longitudes);
+  places.names = names_of(file, latitudes.dimensions[0], std::ssize(places.latitudes));
+  return places;
+}
+
+void require_places(const NamedPlaces& places, const std::string& path) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    require_place(places.latitudes[i], places.longitudes[i],
+                  concat(path, ", place ", i, " (", printable(places.names[i]), ")"));
+  }
+}
+
 }  // namespace
 
+PlaceColumns::PlaceColumns(const TextTable& table) : name_(table.column(titles_of_names())) {
+  const auto latitude = table.column({"latitude", "lat"}),
+             longitude = table.column({"longitude", "lon", "lng"});
+  if (!latitude || !longitude) {
+    table.refuse(concat("the first line must name columns latitude and longitude, and it names ",
+                        printable(join(table.columns(), ", "))));
+  }
+  latitude_ = *latitude;
+  longitude_ = *longitude;
+}
+
+void PlaceColumns::add(const TextTable& table, NamedPlaces& places) const {
+  const double latitude = table.number(latitude_), longitude = table.number(longitude_);
+  require_place(latitude, longitude, table.place());
+  places.names.push_back(name_ ? table.text(*name_) : std::to_string(places.size()));
+  places.latitudes.push_back(latitude);
+  places.longitudes.push_back(longitude);
+}
+
 NamedPlaces read_places(const std::string& path) {
-  if (!is_variable_file(path)) return PlaceTable(path).read();
+  if (!is_variable_file(path)) return places_in_table(path);
   probe_files({path}, Dimensions::kByName, External::kRefused);
   DataFile file(open_variables(path, Dimensions::kByName));
   for (const FileVariable& variable : file.file().variables())
     if (file.axes(variable).cells >= 0) return places_of(file, variable);
+  const FileVariable *const latitudes = degrees_named(file.file(), "latitude", "lat"), *const longitudes =
+                                                                                           degrees_named(
+                                                                                               file.file(),
+                                                                                               "longitude",
+                                                                                               "lon");
+  if (latitudes != nullptr && longitudes != nullptr && latitudes->dimensions == longitudes->dimensions) {
+    NamedPlaces places = listed(file.file(), *latitudes, *longitudes);
+    require_places(places, path);
+    return places;
+  }
   throw DataError(path +
                   " lists no places: no variable in it lies along a dimension of which one variable holds "
                   "latitudes and another one longitudes");
@@ -189,25 +160,13 @@ NamedPlaces places_of(DataFile& file, const FileVariable& variable) {
   if (std::optional<ListedPlaces> named = file.named_places(variable)) {
     places.latitudes = std::move(named->latitudes);
     places.longitudes = std::move(named->longitudes);
+    places.names = names_of(file.file(), variable.dimensions[static_cast<std::size_t>(cells)],
+                            std::ssize(places.latitudes));
   } else {
     const auto [latitudes, longitudes] = file.places(variable);
-    places.latitudes = degrees_of(file.file(), *latitudes);
-    places.longitudes = degrees_of(file.file(), *longitudes);
+    places = listed(file.file(), *latitudes, *longitudes);
   }
-  const std::string& dimension = variable.dimensions[static_cast<std::size_t>(cells)];
-  const auto points = std::ssize(places.latitudes);
-  if (const FileVariable* names = names_along(file.file(), dimension, points); names == nullptr) {
-    for (std::int64_t i = 0; i < points; ++i) places.names.push_back(std::to_string(i));
-  } else if (names->numeric()) {
-    for (const double number : file.file().read_all(*names))
-      places.names.push_back(std::to_string(std::llround(number)));
-  } else {
-    places.names = file.file().read_texts(*names);
-  }
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    require_place(places.latitudes[i], places.longitudes[i],
-                  concat(file.file().path(), ", place ", i, " (", printable(places.names[i]), ")"));
-  }
+  require_places(places, file.file().path());
   return places;
 }
 
