@@ -3,9 +3,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
+#include "base/cores.h"
 #include "base/text.h"
 #include "command.h"
 
@@ -55,6 +59,48 @@ TEST(Sweep, TrainsEachRunInAFolderOfItsOwnAndNamesTheBest) {
     if (loss < best) best = loss, name = entry.at("name").get<std::string>();
   }
   EXPECT_EQ(summary.at("best"), name);
+}
+
+/// What a command of the shell prints, on both streams.
+std::string printed_by(const std::string& command) {
+  std::string text;
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 4096> part{};
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
+  pclose(pipe);
+  return text;
+}
+
+/// As GNU's OpenMP says what it read of the environment, each time that the program begins.
+TEST(Threads, WaitShortlyUnlessTheUserSaysHow) {
+  const std::string version = quoted(JIGSAW_TRAIN) + " --version",
+                    bare =
+                        "env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT OMP_DISPLAY_ENV=VERBOSE OMP_NUM_THREADS=";
+  const std::string usual = printed_by(bare + "2 " + version);
+  if (usual.find("GOMP_SPINCOUNT") == std::string::npos)
+    GTEST_SKIP() << "the threads are not those of GNU's OpenMP";
+  EXPECT_NE(usual.find("GOMP_SPINCOUNT = '1000'"), std::string::npos) << usual;
+  EXPECT_NE(usual.find("jigsaw-train "), std::string::npos) << usual;
+  for (const std::string& told :
+       {bare + "1 ", bare + "2 OMP_WAIT_POLICY=active ", bare + "2 GOMP_SPINCOUNT=77 "}) {
+    const std::string text = printed_by(told + version);
+    EXPECT_EQ(text.find("GOMP_SPINCOUNT = '1000'"), std::string::npos) << text;
+    EXPECT_NE(text.find("jigsaw-train "), std::string::npos) << text;
+  }
+}
+
+TEST(Sweep, LocalRunsShareTheCores) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2]}})");
+  const std::string text =
+      printed_by("cd " + folder.path().string() + "; env -u OMP_NUM_THREADS OMP_DISPLAY_ENV=TRUE " +
+                 quoted(JIGSAW_TRAIN) + " " + sweep + " --local 2");
+  const std::string output = read(folder / "run_sweep/seed=1/output.txt");
+  if (output.find("OMP_NUM_THREADS") == std::string::npos)
+    GTEST_SKIP() << "the threads are not those of GNU's OpenMP";
+  EXPECT_NE(output.find(concat("OMP_NUM_THREADS = '", std::max(1, usable_cores() / 2), "'")),
+            std::string::npos)
+      << text << output;
 }
 
 TEST(Sweep, LocalRunsTakeTheOptionsOfTraining) {

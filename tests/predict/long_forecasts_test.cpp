@@ -440,9 +440,9 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
 
 TEST(ForecastName, PromisesNoOtherFormat) {
   for (const char* name : {"f.zarr", "f.grib", "f.grb2", "f.nii.gz", "f.nc.restart", "f.restart"})
-    EXPECT_THROW(require_netcdf_name(name), ConfigError) << name;
+    EXPECT_THROW(require_netcdf_name(name, false), ConfigError) << name;
   for (const char* name : {"f.nc", "f.nc4", "f", "f.h5", "zarr/f.nc"})
-    EXPECT_NO_THROW(require_netcdf_name(name)) << name;
+    EXPECT_NO_THROW(require_netcdf_name(name, false)) << name;
 }
 
 }  // namespace long_forecasts_test
