@@ -113,8 +113,8 @@ void check_started(Job& job) {
                                             job.configuration.optimizer);
   });
   tell_opening(job.log, run, job.world.size());
-  preflight(run.placed().rank(), version_text(), output_need(job.configuration, *optimizer, job.world),
-            job.log);
+  preflight(run.placed().rank(), version_text(),
+            output_need(job.configuration, *optimizer, run.total_steps(), job.world), job.log);
   tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run, job.log);

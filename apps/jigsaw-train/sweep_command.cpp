@@ -256,15 +256,17 @@ std::string this_executable() {
   return std::filesystem::absolute(reinterpret_cast<const char*>(::getauxval(AT_EXECFN))).string();
 }
 
+/// @param at_once  how many runs share this machine
 LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments& options,
-                   const TrainArguments& train, std::int64_t index) {
+                   const TrainArguments& train, std::int64_t index, std::int64_t at_once) {
   const SweepRun run = task_at(sweep, list, index).run;
   make_folder(list.folder_of(run));
   LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
   // Runs that go at once share the cores.
-  if (options.local > 1 && std::getenv("OMP_NUM_THREADS") == nullptr)
-    local.variables = {
-        concat("OMP_NUM_THREADS=", std::max(1, usable_cores() / (options.local * options.ranks)))};
+  if (at_once > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) {
+    const std::int64_t threads = usable_cores() / (at_once * options.ranks);
+    local.variables = {concat("OMP_NUM_THREADS=", std::max<std::int64_t>(threads, 1))};
+  }
   if (options.ranks > 1) local.command = {"mpirun", "-n", concat(options.ranks), "--bind-to", "none"};
   for (const std::string& word :
        {this_executable(), std::string("sweep"), std::string("--config"), train.configuration.config,
@@ -335,7 +337,8 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
     std::vector<LocalRun> runs;
     std::vector<RunState> before;
     for (std::int64_t i = 0; i < size; ++i) {
-      runs.push_back(local_run(sweep, list, options, train, first + i));
+      runs.push_back(
+          local_run(sweep, list, options, train, first + i, std::min<std::int64_t>(options.local, size)));
       before.push_back(how_it_ended(sweep.folder / runs.back().name).state);
     }
     const bool stopped = run_locally(runs, options.local, shares, [&](std::size_t i, int exit_code) {

@@ -19,6 +19,16 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos && !text.starts_with("#")) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    if (letter == '"') quoted += '"';
+    quoted += letter;
+  }
+  return quoted + '"';
+}
+
 bool matches_pattern(std::string_view text, std::string_view pattern) {
   std::size_t t = 0, p = 0, star = std::string_view::npos, retry = 0;
   while (t < text.size()) {

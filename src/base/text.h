@@ -32,6 +32,10 @@ std::string join(const Range& items, std::string_view separator) {
 /// The parts of `text` between separators; empty parts are kept.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// A text as one cell of a table of text (RFC 4180): in quotes where it holds a comma, a quote or a line
+/// break, or begins with #.
+std::string csv_cell(const std::string& text);
+
 /// `*` stands for any run of characters, everything else for itself.
 bool matches_pattern(std::string_view text, std::string_view pattern);
 

@@ -74,8 +74,7 @@ class Builder {
   bool parse_error(std::size_t position, const std::string& last, const Json::exception& error) {
     const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
     std::string usual = usual_mistake(position);
-    if (usual.empty() && lacks_comma(error))
-      usual = concat("a comma is missing before ", what_begins(last, error));
+    if (usual.empty()) usual = between_entries(last, error);
     const std::string what = ends_after_comma(position)
                                  ? concat("a comma stands before '", text_[position - 1],
                                           "'; leave it out, JSON has none at the end")
@@ -98,22 +97,23 @@ class Builder {
            last != std::string_view::npos && text_[last] == ',';
   }
 
-  /// Whether something else begins where a list or an object goes on or ends.
-  static bool lacks_comma(const Json::exception& error) {
+  /// What stands where a list or an object goes on or ends, and should not; "" for anything else.
+  static std::string between_entries(const std::string& token, const Json::exception& error) {
     const std::string_view text = error.what();
     const bool in_list = text.find("while parsing array - unexpected ") != std::string_view::npos &&
                          text.ends_with("expected ']'"),
                in_object = text.find("while parsing object - unexpected ") != std::string_view::npos &&
                            text.ends_with("expected '}'");
-    return in_list || in_object;
-  }
-
-  /// The token, cut; behind a number that of a bracket still holds the number.
-  static std::string what_begins(const std::string& token, const Json::exception& error) {
-    for (const char* bracket : {"{", "["})
-      if (std::string_view(error.what()).find(concat("unexpected '", bracket, "'")) != std::string_view::npos)
-        return bracket;
-    return cut(token, kMaxShownBytes);
+    if (!in_list && !in_object) return "";
+    const auto is_sign = [&](char sign) {
+      return text.find(concat("unexpected '", sign, "'")) != std::string_view::npos;
+    };
+    if (is_sign('}')) return "a list ends with ], and here with }";
+    if (is_sign(']')) return "an object ends with }, and here with ]";
+    if (is_sign(':')) return "";
+    for (const char bracket : {'{', '['})  // the token still holds the number before it
+      if (is_sign(bracket)) return concat("a comma is missing before ", bracket);
+    return concat("a comma is missing before ", cut(token, kMaxShownBytes));
   }
 
   /// What people write who are used to Python, or whose editor means well; "" for anything else.

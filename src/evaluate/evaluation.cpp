@@ -103,10 +103,11 @@ std::unique_ptr<Climatology> climatology_of(const ScoredForecasts& of, const std
 }
 
 /// Observations at stations, and the scores against them; null where none are wanted. Collective.
-std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const EvaluationOptions& options) {
-  if (options.stations.empty()) return nullptr;
+/// @param paths  files
+std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const std::vector<std::string>& paths,
+                                           PlaceValue how) {
+  if (paths.empty()) return nullptr;
   Dataset& data = of.data;
-  const std::vector<std::string> paths = expand_together(options.stations, "", of.world);
   std::vector<std::string> of_variables;  // of tables there is nothing to share
   together(of.world, [&] {
     for (const std::string& path : paths)
@@ -123,8 +124,8 @@ std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const Eval
     observations.emplace(paths, open_file, data,
                          Period{of.starts.front() + step, of.starts.back() + of.leads() * step});
   });
-  return std::make_unique<StationScores>(data, std::move(observations), options.at_stations, of.leads(),
-                                         of.members, of.world);
+  return std::make_unique<StationScores>(data, std::move(observations), how, of.leads(), of.members,
+                                         of.world);
 }
 
 /// Variables without scores at points that persistence has some at; they would be shown as missing alone.
@@ -281,6 +282,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
   std::unique_ptr<MapFile> climate_file, error_file;
   std::unique_ptr<StartScoreFile> start_file;
   const std::vector<int> map_leads = map_leads_of(options, leads);
+  const std::vector<std::string> station_paths = expand_together(options.stations, "", world);
   std::unique_ptr<Climatology> climatology;
   together(world, [&] {
     require_options(options, data, leads);
@@ -289,7 +291,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
     if (world.rank() != 0) return;
     std::vector<std::string> inputs = data.paths();
     inputs.insert(inputs.end(), of.paths.begin(), of.paths.end());
-    inputs.insert(inputs.end(), options.stations.begin(), options.stations.end());
+    inputs.insert(inputs.end(), station_paths.begin(), station_paths.end());
     files.emplace(options.json, options.netcdf, options.overwrite, inputs, options.maps);
     const std::map<std::string, std::string> attributes = {{"title", options.title},
                                                            {"source", concat("jigsaw-train, ", of.source)}};
@@ -312,7 +314,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
   together(world, [&] { climatology = climatology_of(of, paths, open_file, remarks); });
   for (const std::string& remark : remarks)
     if (!remark.empty()) log.warn(remark);
-  const std::unique_ptr<StationScores> stations = stations_of(of, options);
+  const std::unique_ptr<StationScores> stations = stations_of(of, station_paths, options.at_stations);
   if (stations)
     for (const std::string& remark : stations->remarks()) log.warn(remark);
   for (const std::string& warning : coverage_of(data, leads, options.period)) log.warn(warning);

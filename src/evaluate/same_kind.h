@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 
 #include "samples/dataset.h"
@@ -12,13 +13,17 @@ namespace jigsaw::inline evaluate {
 void require_same_kind(const std::string& what, DataFile& file, const FileVariable& variable, FileSet& data,
                        const Field& field);
 
-/// Over how many hours the values of a variable are, by the bounds of the times along it, or of a GRIB file
-/// as its messages say (time_range()); 0 where nothing says it, or values are at points in time by their
-/// `cell_methods`.
-double hours_of(DataFile& file, const FileVariable& variable);
-/// Those of a field of the data.
-double hours_of(FileSet& data, const Field& field);
-/// Unless hours are alike, or one of them is 0. @param what  as above
-void require_same_hours(const std::string& what, double hours, double wanted);
+/// From where to where the values of a variable hold, from their times, by the bounds of the times along it,
+/// or of a GRIB file as its messages say (time_range()); nothing where nothing says it, or values are at
+/// points in time by their `cell_methods`.
+std::optional<Period> limits_of(DataFile& file, const FileVariable& variable);
+/// The same of a field of the data.
+std::optional<Period> limits_of(FileSet& data, const Field& field);
+/// Sums and means must be over as long a time, and stand at the same place in it, where both sides say it.
+/// @param what  as above
+void require_same_limits(const std::string& what, const std::optional<Period>& limits,
+                         const std::optional<Period>& wanted);
+/// Of a length in hours.
+double hours_in(const Period& limits);
 
 }  // namespace jigsaw::inline evaluate

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "evaluate/same_kind.h"
@@ -46,7 +47,10 @@ std::pair<std::string, std::string> name_and_unit(const std::string& title) {
   if (bracket == std::string::npos || !title.ends_with("]")) return {title, ""};
   std::string name = title.substr(0, bracket);
   name.erase(name.find_last_not_of(' ') + 1);
-  return {name, title.substr(bracket + 1, title.size() - bracket - 2)};
+  std::string unit = title.substr(bracket + 1, title.size() - bracket - 2);
+  unit.erase(0, std::min(unit.find_first_not_of(' '), unit.size()));
+  unit.erase(unit.find_last_not_of(' ') + 1);
+  return {name, unit};
 }
 
 /// A time of a table, in UTC. @throws DataError
@@ -74,12 +78,11 @@ StationObservations::StationObservations(const std::vector<std::string>& paths, 
     DataFile file(open(path));
     look_into(file);
   }
-  for (const auto& [channel, series] : series_) channels_.push_back(channel);
-  const bool any = std::ranges::any_of(series_, [](const auto& of_channel) {
-    return std::ranges::any_of(of_channel.second, [](const Series& series) { return !series.times.empty(); });
-  });
+  for (const auto& [channel, observed] : observed_) channels_.push_back(channel);
+  bring_together();
+  const bool any =
+      std::ranges::any_of(observed_, [](const auto& of_channel) { return !of_channel.second.at.empty(); });
   if (!any) refuse_period();
-  require_agreement();
 }
 
 void StationObservations::refuse_period() const {
@@ -103,6 +106,7 @@ void StationObservations::look_into(DataFile& file) {
   const std::vector<Channel>& targets = data_.channels().targets;
   const std::string& path = file.file().path();
   bool found = false;
+  std::string elsewhere;  // what stands on other levels
   for (std::size_t c = 0; c < targets.size(); ++c) {
     const std::optional<FieldPlace> place = file.find(targets[c].field);
     if (!place || place->channel >= 0) continue;
@@ -113,32 +117,48 @@ void StationObservations::look_into(DataFile& file) {
                              " is no series at stations, for it does not lie along a dimension of which one ",
                              "variable holds latitudes and another one longitudes"));
     }
+    if (!position_of_level(what, file, variable, targets[c].field)) {
+      elsewhere = what;
+      continue;
+    }
     found = true;
-    if (!position_of_level(what, file, variable, targets[c].field)) continue;
-    const std::string remark =
-        require_same_unit(what, variable.text("units"), data_.files().units(targets[c].field));
-    if (!remark.empty()) remarks_.push_back(remark);
+    remark_once(static_cast<int>(c),
+                require_same_unit(what, variable.text("units"), data_.files().units(targets[c].field)));
     require_same_kind(what, file, variable, data_.files(), targets[c].field);
-    remark_on_hours(what, file, variable, targets[c].field);
-    series_[static_cast<int>(c)].push_back(read(file, variable, targets[c]));
+    remark_once(static_cast<int>(c), remark_on_hours(what, file, variable, targets[c].field));
+    read(file, variable, static_cast<int>(c));
   }
   if (found) return;
+  if (!elsewhere.empty()) throw DataError(elsewhere + " stands on none of the levels that are scored");
   throw DataError(concat("--stations: ", path, " holds none of the variables that are scored, such as ",
                          targets.front().name));
 }
 
+/// Of the first file of a channel that gives rise to it; "" says nothing.
+void StationObservations::remark_once(int channel, const std::string& remark) {
+  if (remark.empty()) return;
+  const std::string kind = remark.substr(remark.find(" does "));  // behind the names of variable and file
+  if (remarked_.insert({channel, kind}).second) remarks_.push_back(remark);
+}
+
 /// Sums and means are compared with those over as long a time.
-void StationObservations::remark_on_hours(const std::string& what, DataFile& file,
-                                          const FileVariable& variable, const Field& field) {
-  const double there = hours_of(file, variable), wanted = hours_of(data_.files(), field);
-  require_same_hours(what, there, wanted);
+std::string StationObservations::remark_on_hours(const std::string& what, DataFile& file,
+                                                 const FileVariable& variable, const Field& field) {
+  const std::optional<Period> there = limits_of(file, variable);
+  require_same_limits(what, there, limits_of(data_.files(), field));
+  return there ? "" : hours_remark(what, field);
+}
+
+/// What observations of sums and means do not say, where the data do.
+std::string StationObservations::hours_remark(const std::string& what, const Field& field) {
+  const std::optional<Period> wanted = limits_of(data_.files(), field);
   const auto& texts = data_.files().describe(field).texts;
   const auto said = texts.find("cell_methods");
   const bool is_over_time = said != texts.end() && !method_along(said->second, "time").empty();
-  if (there == 0 && wanted > 0 && is_over_time)
-    remarks_.push_back(concat(
-        what, " does not say over how long its values are (by bounds of its times), and the data are over ",
-        wanted, " h"));
+  if (!wanted || !is_over_time) return "";
+  return concat(what,
+                " does not say over how long its values are (by bounds of its times), and the data are over ",
+                hours_in(*wanted), " h");
 }
 
 /// The first and behind the last position of times that are wanted.
@@ -152,8 +172,8 @@ std::pair<std::int64_t, std::int64_t> StationObservations::rows_of(const std::ve
   return {first, std::max(first, end)};
 }
 
-StationObservations::Series StationObservations::read(DataFile& file, const FileVariable& variable,
-                                                      const Channel& target) {
+void StationObservations::read(DataFile& file, const FileVariable& variable, int channel) {
+  const Channel& target = data_.channels().targets[static_cast<std::size_t>(channel)];
   const std::string what = concat(target.name, " in ", file.file().path());
   const FieldAxes axes = file.axes(variable);
   file.file().require_numbers(variable);
@@ -168,11 +188,11 @@ StationObservations::Series StationObservations::read(DataFile& file, const File
     throw DataError(concat(what, " counts in the calendar ", file.calendar_name(dimension),
                            ", and the data in ", data_.files().calendar_name()));
   }
-  Series series;
-  series.path = file.file().path();
-  const NamedPlaces places = places_of(file, variable);
-  for (std::size_t i = 0; i < places.size(); ++i)
-    series.places.push_back(add_place(places.names[i], places.latitudes[i], places.longitudes[i]));
+  observed_[channel];
+  const NamedPlaces listed = places_of(file, variable);
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < listed.size(); ++i)
+    places.push_back(add_place(listed.names[i], listed.latitudes[i], listed.longitudes[i]));
   const std::vector<Time>& times = file.times(dimension);
   const auto [first, end] = rows_of(times);
   Box box{Shape::filled(variable.shape.rank(), 0), Shape::filled(variable.shape.rank(), 1)};
@@ -180,28 +200,17 @@ StationObservations::Series StationObservations::read(DataFile& file, const File
   box.extent[axes.time] = end - first;
   box.extent[axes.cells] = variable.shape[axes.cells];
   if (axes.level >= 0) box.begin[axes.level] = *position_of_level(what, file, variable, target.field);
-  if (box.empty()) return series;
+  if (box.empty()) return;
   std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
   file.file().read<float>(variable, box, values);
-  const auto rows = static_cast<std::size_t>(end - first), width = series.places.size();
+  const auto rows = static_cast<std::size_t>(end - first), width = places.size();
   const bool places_first = axes.cells < axes.time;
-  series.values.resize(values.size());
-  for (std::size_t row = 0, kept = 0; row < rows; ++row) {
+  for (std::size_t row = 0; row < rows; ++row) {
     const Time time = times[static_cast<std::size_t>(first) + row];
-    const auto value = [&](std::size_t place) {
-      return places_first ? values[place * rows + row] : values[row * width + place];
-    };
-    const auto [known, added] = series.times.insert({time, kept});
-    kept += added ? 1 : 0;
-    for (std::size_t place = 0; place < width; ++place) {
-      float& here = series.values[known->second * width + place];
-      const bool same = here == value(place) || (std::isnan(here) && std::isnan(value(place)));
-      if (!added && !same)
-        throw DataError(concat(what, " holds ", data_.files().text_of(time), " twice, with other values"));
-      here = value(place);
-    }
+    for (std::size_t place = 0; place < width; ++place)
+      add(channel, time, places[place],
+          places_first ? values[place * rows + row] : values[row * width + place]);
   }
-  return series;
 }
 
 std::vector<StationObservations::Column> StationObservations::columns_of(const TextTable& table) {
@@ -210,17 +219,39 @@ std::vector<StationObservations::Column> StationObservations::columns_of(const T
   for (std::size_t number = 0; number < table.columns().size(); ++number) {
     const auto [name, unit] = name_and_unit(table.columns()[number]);
     const auto target = std::ranges::find(targets, name, &Channel::name);
-    if (target == targets.end()) continue;
-    columns.push_back({static_cast<int>(target - targets.begin()), number});
+    if (target == targets.end()) {
+      remark_on_title(table.columns()[number]);
+      continue;
+    }
+    const auto channel = static_cast<int>(target - targets.begin());
+    if (std::ranges::any_of(columns, [&](const Column& known) { return known.channel == channel; }))
+      table.refuse(concat("two columns hold ", name));
+    columns.push_back({channel, number});
+    remark_once(channel, hours_remark(name + " in " + table.path(), target->field));
     const std::string remark =
-        require_same_unit(table.place() + ", " + name, unit, data_.files().units(target->field));
-    if (!remark.empty()) remarks_.push_back(concat(remark, "; \"", name, " [unit]\" would say it"));
+        require_same_unit(name + " in " + table.path(), unit, data_.files().units(target->field));
+    if (!remark.empty())
+      remark_once(columns.back().channel, concat(remark, "; a column \"", name, " [unit]\" would say it"));
   }
   if (columns.empty()) {
     table.refuse(concat("--stations: no column is called as a variable that is scored, such as ",
                         targets.front().name));
   }
   return columns;
+}
+
+/// Of a column that is called nearly as a variable that is scored, and not read.
+void StationObservations::remark_on_title(const std::string& title) {
+  const std::string lower = to_lower(title);
+  for (const Channel& target : data_.channels().targets) {
+    const std::string name = to_lower(target.name);
+    const bool goes_on = lower.size() > name.size() &&
+                         std::string_view(" (_").find(lower[name.size()]) != std::string_view::npos;
+    if (!lower.starts_with(name) || (lower.size() != name.size() && !goes_on)) continue;
+    remarks_.push_back(concat("--stations: the column ", printable(title), " is not read; one of ",
+                              target.name, " is called ", target.name, " or \"", target.name, " [unit]\""));
+    return;
+  }
 }
 
 void StationObservations::look_into_table(const std::string& path) {
@@ -235,39 +266,17 @@ void StationObservations::look_into_table(const std::string& path) {
     table.refuse(
         "--stations: the first line must name a column time, of times in UTC such as 2021-02-20T06:00");
   const std::vector<Column> columns = columns_of(table);
-  struct Line {
-    Time time;
-    std::size_t place;
-    std::vector<float> values;
-  };
-  std::vector<Line> lines;
-  std::map<Time, std::size_t> rows;
-  std::map<std::size_t, std::size_t> numbers;  // by place, those in the table
+  for (const Column& column : columns) observed_[column.channel];
   while (table.next()) {
     NamedPlaces one;
     place_columns.add(table, one);
     const Time time = time_in(table, *time_column);
     if (!note_time(time)) continue;
-    Line line{time, add_place(one.names[0], one.latitudes[0], one.longitudes[0]), {}};
+    const std::string name =
+        place_columns.have_names() ? one.names[0] : concat(one.latitudes[0], " ", one.longitudes[0]);
+    const std::size_t place = add_place(name, one.latitudes[0], one.longitudes[0]);
     for (const Column& column : columns)
-      line.values.push_back(static_cast<float>(table.number_or_nan(column.number)));
-    rows.insert({time, rows.size()});
-    numbers.insert({line.place, numbers.size()});
-    lines.push_back(std::move(line));
-  }
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    Series series{path, rows, std::vector<std::size_t>(numbers.size()),
-                  std::vector<float>(rows.size() * numbers.size(), std::numeric_limits<float>::quiet_NaN())};
-    for (const auto& [place, number] : numbers) series.places[number] = place;
-    for (const Line& line : lines) {
-      float& value = series.values[rows.at(line.time) * numbers.size() + numbers.at(line.place)];
-      if (std::isfinite(value) && std::isfinite(line.values[c]) && value != line.values[c]) {
-        throw DataError(concat(path, " holds different values at ", printable(places_.names[line.place]),
-                               ", ", data_.files().text_of(line.time), ": ", value, " and ", line.values[c]));
-      }
-      if (std::isfinite(line.values[c])) value = line.values[c];
-    }
-    series_[columns[c].channel].push_back(std::move(series));
+      add(column.channel, time, place, static_cast<float>(table.number_or_nan(column.number)));
   }
 }
 
@@ -286,24 +295,24 @@ std::size_t StationObservations::add_place(const std::string& name, double latit
   return of_name.back();
 }
 
-/// Files that hold the same place and time hold the same values there.
-void StationObservations::require_agreement() const {
-  for (const auto& [channel, all] : series_) {
-    std::map<std::pair<Time, std::size_t>, std::pair<float, const Series*>> known;
-    for (const Series& series : all) {
-      if (all.size() == 1) break;
-      for (const auto& [time, row] : series.times) {
-        for (std::size_t i = 0; i < series.places.size(); ++i) {
-          const float value = series.values[row * series.places.size() + i];
-          if (!std::isfinite(value)) continue;
-          const auto [other, added] = known.insert({{time, series.places[i]}, {value, &series}});
-          if (added || other->second.first == value) continue;
-          throw DataError(concat(other->second.second->path, " and ", series.path,
-                                 " hold different values of ",
-                                 data_.channels().targets[static_cast<std::size_t>(channel)].name, " at ",
-                                 printable(places_.names[series.places[i]]), ", ",
-                                 data_.files().text_of(time), ": ", other->second.first, " and ", value));
-        }
+void StationObservations::add(int channel, Time time, std::size_t place, float value) {
+  if (!wanted_.contains(time) || !std::isfinite(value)) return;
+  observed_[channel].at[time].push_back({static_cast<std::uint32_t>(place), value});
+}
+
+/// Orders what was observed by place. Where there are several values of one place and time these are equal.
+void StationObservations::bring_together() {
+  for (auto& [channel, observed] : observed_) {
+    observed.places.resize(places_.size());
+    for (auto& [time, all] : observed.at) {
+      std::ranges::stable_sort(all, {}, &Observation::place);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        observed.places[all[i].place] = true;
+        if (i == 0 || all[i].place != all[i - 1].place || all[i].value == all[i - 1].value) continue;
+        throw DataError(concat("--stations hold different values of ",
+                               data_.channels().targets[static_cast<std::size_t>(channel)].name, " at ",
+                               printable(places_.names[all[i].place]), ", ", data_.files().text_of(time),
+                               ": ", all[i - 1].value, " and ", all[i].value));
       }
     }
   }
@@ -311,30 +320,17 @@ void StationObservations::require_agreement() const {
 
 std::vector<double> StationObservations::at(int channel, Time time) const {
   std::vector<double> values(places_.size(), std::numeric_limits<double>::quiet_NaN());
-  const auto of_channel = series_.find(channel);
-  if (of_channel == series_.end()) return values;
-  for (const Series& series : of_channel->second) {
-    const auto row = series.times.find(time);
-    if (row == series.times.end()) continue;
-    const float* const from = series.values.data() + row->second * series.places.size();
-    for (std::size_t i = 0; i < series.places.size(); ++i)
-      if (std::isfinite(from[i])) values[series.places[i]] = from[i];
-  }
+  const auto of_channel = observed_.find(channel);
+  if (of_channel == observed_.end()) return values;
+  const auto found = of_channel->second.at.find(time);
+  if (found == of_channel->second.at.end()) return values;
+  for (const Observation& one : found->second) values[one.place] = one.value;
   return values;
 }
 
 bool StationObservations::observes(int channel, std::size_t place) const {
-  const auto of_channel = series_.find(channel);
-  if (of_channel == series_.end()) return false;
-  return std::ranges::any_of(of_channel->second, [&](const Series& series) {
-    const std::size_t width = series.places.size();
-    for (std::size_t i = 0; i < width; ++i) {
-      if (series.places[i] != place) continue;
-      for (std::size_t row = 0; row < series.times.size(); ++row)
-        if (std::isfinite(series.values[row * width + i])) return true;
-    }
-    return false;
-  });
+  const auto of_channel = observed_.find(channel);
+  return of_channel != observed_.end() && of_channel->second.places[place];
 }
 
 }  // namespace jigsaw::inline evaluate

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ class StationObservations {
   /// Reads what lies in a period, in single precision.
   /// @param data  whose targets are compared with them. @param wanted  in its calendar
   /// @throws DataError  for files that hold none of the targets, or one on a grid, in another unit or
-  /// calendar, or of another kind (require_same_kind(), hours_of()), for different values of one place and
+  /// calendar, or of another kind (require_same_kind(), limits_of()), for different values of one place and
   /// time, and where nothing was observed in the period.
   StationObservations(const std::vector<std::string>& paths, const FileOpener& open, Dataset& data,
                       const Period& wanted);
@@ -37,12 +38,14 @@ class StationObservations {
   bool observes(int channel, std::size_t place) const;
 
  private:
-  /// What a file holds of a channel.
-  struct Series {
-    std::string path;
-    std::map<Time, std::size_t> times;  ///< rows of the values
-    std::vector<std::size_t> places;    ///< of all
-    std::vector<float> values;          ///< [times, places]
+  struct Observation {
+    std::uint32_t place;
+    float value;
+  };
+  /// Of a channel.
+  struct Observed {
+    std::map<Time, std::vector<Observation>> at;  ///< by place, once all is read
+    std::vector<bool> places;                     ///< where anything was observed
   };
   /// A table's column of a channel.
   struct Column {
@@ -53,23 +56,28 @@ class StationObservations {
   void look_into(DataFile& file);
   void look_into_table(const std::string& path);
   std::vector<Column> columns_of(const TextTable& table);
-  void remark_on_hours(const std::string& what, DataFile& file, const FileVariable& variable,
-                       const Field& field);
-  Series read(DataFile& file, const FileVariable& variable, const Channel& target);
+  void remark_once(int channel, const std::string& remark);
+  std::string remark_on_hours(const std::string& what, DataFile& file, const FileVariable& variable,
+                              const Field& field);
+  std::string hours_remark(const std::string& what, const Field& field);
+  void remark_on_title(const std::string& title);
+  void read(DataFile& file, const FileVariable& variable, int channel);
   std::pair<std::int64_t, std::int64_t> rows_of(const std::vector<Time>& times);
   std::size_t add_place(const std::string& name, double latitude, double longitude);
+  void add(int channel, Time time, std::size_t place, float value);
   bool note_time(Time time);
-  void require_agreement() const;
+  void bring_together();
   [[noreturn]] void refuse_period() const;
 
   Dataset& data_;
   Period wanted_;
   NamedPlaces places_;
   std::map<std::string, std::vector<std::size_t>> known_;  // by name
-  std::map<int, std::vector<Series>> series_;
+  std::map<int, Observed> observed_;                       // by channel
   std::vector<int> channels_;
   std::vector<std::string> remarks_;
-  std::vector<Time> seen_;  // the first and the last time of all files
+  std::set<std::pair<int, std::string>> remarked_;  // channels, and what a remark ends with
+  std::vector<Time> seen_;                          // the first and the last time of all files
 };
 
 }  // namespace jigsaw::inline evaluate

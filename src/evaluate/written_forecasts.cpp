@@ -123,11 +123,11 @@ void WrittenForecasts::require_alike(std::size_t file, std::size_t target, DataF
   const Field& field = data_.channels().targets[target].field;
   const std::string what = concat(data_.channels().targets[target].name, " in ", paths_[file]);
   require_same_kind(what, described, variable, data_.files(), field);
-  const double hours = hours_of(described, variable);
-  double& known = ranges_[target];
-  if (known == 0) known = hours_of(data_.files(), field);
-  if (known == 0) known = hours;
-  require_same_hours(what, hours, known);
+  const std::optional<Period> limits = limits_of(described, variable);
+  std::optional<Period>& known = limits_[target];
+  if (!known) known = limits_of(data_.files(), field);
+  if (!known) known = limits;
+  require_same_limits(what, limits, known);
 }
 
 FileSet& WrittenForecasts::open(std::size_t file) {

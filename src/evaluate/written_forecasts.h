@@ -78,9 +78,9 @@ class WrittenForecasts {
   std::map<Time, std::vector<std::size_t>> by_start_;     ///< the files that hold something from there
   std::set<Time> whole_;
   std::int64_t members_ = 0;
-  std::map<std::size_t, double> ranges_;  ///< hours that values of a target are over, where that is known
-  std::size_t most_of_start_ = 0;         ///< files
-  std::list<OpenFile> opened_;            ///< the last one first
+  std::map<std::size_t, std::optional<Period>> limits_;  ///< of a target's values, where that is known
+  std::size_t most_of_start_ = 0;                        ///< files
+  std::list<OpenFile> opened_;                           ///< the last one first
 };
 
 }  // namespace jigsaw::inline evaluate

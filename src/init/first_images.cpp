@@ -343,11 +343,14 @@ struct ChannelFiles {
     const std::size_t folder = files.front().rfind('/', at);
     const std::string pattern = concat(files.front().substr(0, folder == std::string::npos ? 0 : folder + 1),
                                        "*", files.front().substr(at));
-    const auto plain = [](const std::string& path) {
-      return std::filesystem::absolute(path).lexically_normal();
+    // Whatever their order: images are paired by the names of their cases.
+    const auto plain = [](const std::vector<std::string>& paths_of) {
+      std::set<std::filesystem::path> names;
+      for (const std::string& path : paths_of)
+        names.insert(std::filesystem::absolute(path).lexically_normal());
+      return names;
     };
-    const bool same = std::ranges::equal(expand_patterns({pattern}, "."), files, {}, plain, plain);
-    return same ? std::vector{pattern} : files;
+    return plain(expand_patterns({pattern}, ".")) == plain(files) ? std::vector{pattern} : files;
   }
 };
 

@@ -21,7 +21,7 @@ Shape next_stride(const Shape& extents, const std::vector<double>& spacing) {
   Shape stride = Shape::filled(extents.rank(), 1);
   int halved = 0, last = 0;
   for (int d = 0; d < extents.rank(); ++d) {
-    const bool is_far = spacing[static_cast<std::size_t>(d)] > kMuchFarther * finest;
+    const bool is_far = spacing[static_cast<std::size_t>(d)] >= kMuchFarther * finest;
     if (extents[d] < 2 * kLeastHalvedPoints || is_far) continue;
     stride[d] = 2;
     last = d;

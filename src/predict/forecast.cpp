@@ -194,7 +194,8 @@ void ForecastRun::open(const TrainedModel& model) {
   if (places_) contents.places = &places_->places();
   contents.attributes["source"] = concat("jigsaw-train, ", model.description());
   if (places_ && is_table_name(path_)) {
-    table_ = std::make_unique<PlaceTable>(data_.files(), contents, output_->temporary());
+    table_ = std::make_unique<PlaceTable>(data_.files(), contents, output_->temporary(),
+                                          std::min(placed_.samples(), starts()));
   } else {
     file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
                                            std::min(placed_.samples(), starts()));

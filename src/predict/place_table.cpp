@@ -1,27 +1,33 @@
 #include "predict/place_table.h"
 
-#include <utility>
-
+#include "base/lower_case.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {
 
 bool is_table_name(const std::string& output) {
-  return output.ends_with(".csv");
+  return to_lower(output).ends_with(".csv");
 }
 
-PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const std::string& path)
-    : table_(path), places_(*contents.places), fields_(contents.fields.size()), members_(contents.members) {
+PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const std::string& path,
+                       std::int64_t overlap)
+    : table_(path),
+      places_(*contents.places),
+      fields_(contents.fields.size()),
+      members_(contents.members),
+      overlap_(overlap) {
+  const bool of_months = files.of_months();
   const auto ahead = [&](int lead) { return contents.leads.step_of(lead) * contents.lead_time; };
   for (int lead = 0; lead < contents.leads.count(); ++lead)
-    leads_.push_back(TextTableOutput::number(in_hours(ahead(lead))));
+    leads_.push_back(of_months ? std::to_string(ahead(lead) / kMonth)
+                               : TextTableOutput::number(in_hours(ahead(lead))));
   for (const Time start : contents.starts) {
     starts_.push_back(files.text_of(start));
     times_.emplace_back();
     for (int lead = 0; lead < contents.leads.count(); ++lead)
       times_.back().push_back(files.text_of(start + ahead(lead)));
   }
-  std::vector<std::string> titles = {"start", "time", "lead_hours"};
+  std::vector<std::string> titles = {"start", "time", of_months ? "lead_months" : "lead_hours"};
   if (members_ > 1) titles.emplace_back("number");
   titles.insert(titles.end(), {"station", "latitude", "longitude"});
   for (const Field& field : contents.fields) {
@@ -34,6 +40,7 @@ PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const s
 void PlaceTable::write(std::int64_t start, std::int64_t lead, std::int64_t member,
                        std::span<const float> values) {
   const auto from = static_cast<std::size_t>(start), ahead = static_cast<std::size_t>(lead);
+  std::string lines;
   for (std::size_t place = 0; place < places_.size(); ++place) {
     std::vector<std::string> cells = {starts_[from], times_[from][ahead], leads_[ahead]};
     if (members_ > 1) cells.push_back(std::to_string(member));
@@ -41,20 +48,17 @@ void PlaceTable::write(std::int64_t start, std::int64_t lead, std::int64_t membe
                                TextTableOutput::number(places_.longitudes[place])});
     for (std::size_t field = 0; field < fields_; ++field)
       cells.push_back(TextTableOutput::number(values[field * places_.size() + place]));
-    waiting_[start].push_back(std::move(cells));
+    lines += TextTableOutput::line(cells);
   }
-  const bool whole = lead + 1 == std::ssize(leads_) && member + 1 == members_;
-  if (!whole) return;
-  write_start(waiting_[start]);
+  if (overlap_ == 1) return table_.add(lines);
+  waiting_[start] += lines;
+  if (lead + 1 < std::ssize(leads_) || member + 1 < members_) return;
+  table_.add(waiting_[start]);
   waiting_.erase(start);
 }
 
-void PlaceTable::write_start(const std::vector<std::vector<std::string>>& lines) {
-  for (const std::vector<std::string>& line : lines) table_.add_line(line);
-}
-
 void PlaceTable::close() {
-  for (const auto& [start, lines] : waiting_) write_start(lines);
+  for (const auto& [start, lines] : waiting_) table_.add(lines);
   waiting_.clear();
   table_.close();
 }

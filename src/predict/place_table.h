@@ -19,7 +19,9 @@ namespace jigsaw::inline predict {
 class PlaceTable {
  public:
   /// @param contents  with places. @param path  the file, which is there and empty
-  PlaceTable(FileSet& files, const ForecastContents& contents, const std::string& path);
+  /// @param overlap   starts whose forecasts come together, lead by lead: their lines wait for those before
+  /// them
+  PlaceTable(FileSet& files, const ForecastContents& contents, const std::string& path, std::int64_t overlap);
 
   /// @param values  of the forecast from starts[start] at lead number `lead` of the contents, of a member:
   /// [fields, places].
@@ -28,16 +30,15 @@ class PlaceTable {
   void close();
 
  private:
-  void write_start(const std::vector<std::vector<std::string>>& lines);
-
   TextTableOutput table_;
   NamedPlaces places_;
   std::vector<std::string> starts_, leads_;
   std::vector<std::vector<std::string>> times_;  ///< by start and lead
   std::size_t fields_;
   std::int64_t members_;
-  /// Of starts whose last lead is not here: forecasts of a batch come lead by lead.
-  std::map<std::int64_t, std::vector<std::vector<std::string>>> waiting_;
+  std::int64_t overlap_;
+  /// Lines of starts whose last lead is not here.
+  std::map<std::int64_t, std::string> waiting_;
 };
 
 /// Whether what is written under this name is a table.

@@ -16,13 +16,6 @@ std::map<std::string, int> counts_by_state(const std::vector<SweepRow>& rows) {
   return counts;
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string metric_text(const RunStatus& status) {
   return status.metric ? Json(*status.metric).dump() : "";
 }
@@ -93,20 +86,20 @@ std::string summary_csv(const SearchSpace& space, const std::vector<SweepRow>& r
   for (const SweepRow& row : rows) {
     for (const auto& [key, value] : row.run.set) keys.insert(key);
   }
-  std::string text = concat("index,name,state,exit_code,step,", csv_field(space.metric));
-  for (const std::string& key : keys) text += "," + csv_field(key);
+  std::string text = concat("index,name,state,exit_code,step,", csv_cell(space.metric));
+  for (const std::string& key : keys) text += "," + csv_cell(key);
   text += "\r\n";
   for (const SweepRow& row : rows) {
     const RunStatus& status = row.status;
     text +=
-        concat(row.index, ",", csv_field(row.run.name), ",", name(status.state), ",",
+        concat(row.index, ",", csv_cell(row.run.name), ",", name(status.state), ",",
                status.exit_code ? concat(*status.exit_code) : "", ",", status.step, ",", metric_text(status));
     for (const std::string& key : keys) {
       const auto value = row.run.set.find(key);
       const bool set = value != row.run.set.end();
-      text += "," + csv_field(!set                        ? ""
-                              : value->second.is_string() ? value->second.get<std::string>()
-                                                          : value->second.dump());
+      text += "," + csv_cell(!set                        ? ""
+                             : value->second.is_string() ? value->second.get<std::string>()
+                                                         : value->second.dump());
     }
     text += "\r\n";
   }

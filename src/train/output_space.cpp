@@ -38,14 +38,18 @@ std::int64_t checkpoints_in(const std::string& output) {
 
 }  // namespace
 
-OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer, Communicator& world) {
+OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer,
+                       std::int64_t steps_left, Communicator& world) {
   const CheckpointOptions& options = configuration.checkpoint;
   const auto own = static_cast<double>(optimizer.parameter_bytes() + optimizer.optimizer_bytes());
   OutputNeed need{configuration.output, 0, world.all_reduce(std::array{own}, ReduceOp::kSum)[0], 0};
   if (world.rank() != 0) return need;
   need.free_bytes = free_bytes(need.output);
-  if (options.every > 0)
-    need.checkpoints = std::max<std::int64_t>(options.keep + 1 - checkpoints_in(need.output), 0);
+  if (options.every > 0) {
+    const std::int64_t standing = options.keep + 1 - checkpoints_in(need.output),
+                       saves = (std::max<std::int64_t>(steps_left, 0) + options.every - 1) / options.every;
+    need.checkpoints = std::clamp<std::int64_t>(standing, 0, saves);
+  }
   return need;
 }
 

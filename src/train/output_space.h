@@ -21,10 +21,14 @@ struct OutputNeed {
 };
 
 /// Checkpoints hold parameters and what the optimizer keeps of them; checkpoint.keep of them stand, with the
-/// one that is being written. Those that are there already are not counted. Collective.
-OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer, Communicator& world);
+/// one that is being written, as far as so many are written. Those that are there already are not counted,
+/// nor those that checkpoint.keep_every and checkpoint.best keep. Collective.
+/// @param steps_left  that the run makes
+OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer,
+                       std::int64_t steps_left, Communicator& world);
 
-/// "output: 3 checkpoints of 4.3 MiB are still to be written, but 3.0 MiB are free"; "" where there is room.
+/// "output: 3 checkpoints of 4.3 MiB are still to be written, but 3.0 MiB are free in runs/a"; "" where there
+/// is room.
 std::string space_warning(const OutputNeed& need);
 
 }  // namespace jigsaw::inline train

@@ -64,7 +64,9 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
   if (options_.find_nan) nan_search_.emplace(run_, step_, log_);
   together(world_, [&] { resume(); });
   remarks_.tell();
-  if (const std::string warning = space_warning(output_need(config_, *optimizer_, world_)); !warning.empty())
+  if (const std::string warning =
+          space_warning(output_need(config_, *optimizer_, steps_ - state_.steps_done(), world_));
+      !warning.empty())
     log_.warn(warning);
   measure_machine();
 }

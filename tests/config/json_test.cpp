@@ -58,6 +58,9 @@ TEST_F(LoadConfig, WhatIsNoJsonIsCalledByWhatItIsThere) {
   EXPECT_EQ(load_error("{\"a\": [1 2]}"), path_ + ", line 1, column 10: a comma is missing before 2");
   EXPECT_EQ(load_error("{\"a\": [{\"b\": 1} {\"b\": 2}]}"),
             path_ + ", line 1, column 17: a comma is missing before {");
+  EXPECT_EQ(load_error("{\"a\": [1, 2}"), path_ + ", line 1, column 12: a list ends with ], and here with }");
+  EXPECT_EQ(load_error("{\"a\": 1]"), path_ + ", line 1, column 8: an object ends with }, and here with ]");
+  EXPECT_EQ(load_error("{\"a\": \"b\": 1}").find("comma"), std::string::npos);
   EXPECT_EQ(load_error(" \n"), path_ + ", line 2, column 1: the file is empty");
   EXPECT_EQ(load_error("{\"a\": {\"b\": 1"),
             path_ + ", line 1, column 14: the file ends before the last 2 of { and [ are closed");

@@ -386,6 +386,8 @@ TEST_F(Stations, WhatIsOfAnotherKindIsRefused) {
   refused("higher.nc", "is at 100 m, and the data at 10 m");
   write("hourly.nc", 10, 1, false, 3);
   refused("hourly.nc", "is over 1 h, and the data or other files over 6 h");
+  write("begin.nc", 10, -6, false, 3);  // times stand at the begin of their sums
+  refused("begin.nc", "bring its times to the same place in their bounds");
   write("other.nc", 10, 6, false, 4);
   refused("other.nc' '" + (folder() / "same.nc"), "hold different values of rain at 0, 2021-01-06T");
   // What is no measurement counts, and is told.

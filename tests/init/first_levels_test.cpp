@@ -25,7 +25,7 @@ TEST(FirstLevels, HalveAxesThatAreLongEnough) {
 /// Slices of 5 mm are halved when the points within them are 4 mm apart.
 TEST(FirstLevels, WaitForAxesOfFinerPoints) {
   EXPECT_EQ(text_of(levels_by_axis({32, 32, 32}, {5, 1, 1})), "4 levels [1, [1, 2, 2], [1, 2, 2], 2]");
-  EXPECT_EQ(text_of(levels_by_axis({32, 32, 32}, {2, 1, 1})), "4 levels []");
+  EXPECT_EQ(text_of(levels_by_axis({32, 32, 32}, {2, 1, 1})), "4 levels [1, [1, 2, 2], 2, 2]");
   EXPECT_EQ(text_of(levels_by_axis({32, 32}, {1, 2.5})), "4 levels [1, [2, 1], 2, 2]");
   EXPECT_EQ(text_of(levels_by_axis({32, 6, 6}, {5, 1, 1})), "3 levels [1, [2, 1, 1], [2, 1, 1]]")
       << "of the axes that can be halved the first is the finest";

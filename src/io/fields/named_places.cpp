@@ -5,7 +5,9 @@
 #include <memory>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -27,7 +29,7 @@ std::vector<std::string_view> titles_of_names() {
 void require_place(double latitude, double longitude, const std::string& where) {
   if (std::abs(latitude) > 90)
     throw DataError(concat(where, ": the latitude ", latitude, " is none; it must lie between -90 and 90"));
-  if (std::abs(longitude) > 360)
+  if (longitude < -180 || longitude > 360)
     throw DataError(
         concat(where, ": the longitude ", longitude, " is none; it must lie between -180 and 360"));
 }
@@ -59,7 +61,14 @@ NamedPlaces places_in_table(const std::string& path) {
   TextTable table(path);
   const PlaceColumns columns(table);
   NamedPlaces places;
-  while (table.next()) columns.add(table, places);
+  std::set<std::tuple<std::string, double, double>> known;  // a table of series has each place many times
+  while (table.next()) {
+    columns.add(table, places);
+    const bool is_new =
+        !columns.have_names() ||
+        known.insert({places.names.back(), places.latitudes.back(), places.longitudes.back()}).second;
+    if (!is_new) places.drop_last();
+  }
   if (places.size() == 0) throw DataError(path + " lists no places");
   return places;
 }

@@ -14,6 +14,11 @@ struct NamedPlaces {
   std::vector<double> latitudes, longitudes;  ///< in degrees; NaN where a file does not say it
 
   std::size_t size() const { return names.size(); }
+  void drop_last() {
+    names.pop_back();
+    latitudes.pop_back();
+    longitudes.pop_back();
+  }
 };
 
 /// The columns of a table that say where each line is: `latitude` or `lat`, `longitude`, `lon` or `lng`, and
@@ -24,6 +29,7 @@ class PlaceColumns {
   explicit PlaceColumns(const TextTable& table);
   /// Appends the place of the table's line. @throws DataError
   void add(const TextTable& table, NamedPlaces& places) const;
+  bool have_names() const { return name_.has_value(); }
 
  private:
   std::size_t latitude_ = 0, longitude_ = 0;

@@ -102,17 +102,17 @@ Matrix directions(const Fields& fields) {
   return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
 }
 
-/// Which of the sform and the qform holds a number that is not finite; "" where none does.
+/// Of the sform, or where there is none the qform, which says where points lie: its name where it holds a
+/// number that is not finite; "" where none does.
 std::string form_not_finite(const Fields& fields) {
   const auto finite = [&](std::size_t offset, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
       if (!std::isfinite(fields.real(offset, i))) return false;
     return true;
   };
-  if (sform_code(fields) > 0 && !finite(kSform, 12)) return "sform";
-  const bool steps = sform_code(fields) > 0 || finite(kPixDim, 4);  // by which the qform steps
-  if (qform_code(fields) > 0 && !(steps && finite(kQuaternion, 3) && finite(kOffset, 3))) return "qform";
-  return "";
+  if (sform_code(fields) > 0) return finite(kSform, 12) ? "" : "sform";
+  const bool is_finite = finite(kPixDim, 4) && finite(kQuaternion, 3) && finite(kOffset, 3);
+  return qform_code(fields) > 0 && !is_finite ? "qform" : "";
 }
 
 /// In units of the file.

@@ -33,6 +33,15 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+bool stands_unquoted(std::string_view line, char sign) {
+  bool quoted = false;
+  for (const char letter : line) {
+    if (letter == '"') quoted = !quoted;
+    if (letter == sign && !quoted) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TextTable::TextTable(const std::string& path) : path_(path), text_(path) {
@@ -63,9 +72,13 @@ bool TextTable::next_cells() {
   std::string line;
   do {
     ++line_;
-    if (!next_line(text_, line)) return false;
+    if (!next_line(text_, line)) {
+      if (text_.bad()) refuse("it cannot be read on");
+      return false;
+    }
     if (line_ == 1 && (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")))
       refuse("it is UTF-16; save it as UTF-8");
+    if (line_ == 1 && line.starts_with("\x1f\x8b")) refuse("it is compressed by gzip; unpack it with gunzip");
     if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     line = as_utf8(line);
     if (separator_ == 0 && line.starts_with("sep=") && line.size() > 4) {
@@ -76,7 +89,7 @@ bool TextTable::next_cells() {
     if (separator_ == 0 && line.find_first_not_of(" \t\r") != std::string::npos) {
       separator_ = ',';
       for (const char sign : {';', '\t'})
-        if (line.find(sign) != std::string::npos) separator_ = sign;
+        if (stands_unquoted(line, sign)) separator_ = sign;
     }
     cells_ = cells_of(line);
   } while (std::ranges::all_of(cells_, [](const std::string& cell) { return cell.empty(); }));

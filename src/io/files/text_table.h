@@ -7,17 +7,18 @@
 
 namespace jigsaw::inline files {
 
-/// A table of text whose first line names the columns, parted by tabs, semicolons or commas, whichever of
-/// these stands there first: as spreadsheets and pandas write them. Cells may stand in quotes (RFC 4180).
-/// Passed over are a byte order mark, a first line "sep=;", lines without anything in their cells and those
-/// that begin with #, and empty cells behind the last column. Text that is no UTF-8 is taken for Latin-1.
-/// Where commas do not part columns they may be those of decimals (47,38).
+/// A table of text whose first line names the columns, parted by tabs, or else by semicolons, or else by
+/// commas, as spreadsheets and pandas write them. Cells may stand in quotes (RFC 4180). Passed over are a
+/// byte order mark, a first line "sep=;", lines without anything in their cells and those that begin with #,
+/// and empty cells behind the last column. Text that is no UTF-8 is taken for Latin-1. Where commas do not
+/// part columns they may be those of decimals (47,38).
 ///
 /// Every failure is a DataError that names the file and the line.
 class TextTable {
  public:
   explicit TextTable(const std::string& path);
 
+  const std::string& path() const { return path_; }
   const std::vector<std::string>& columns() const { return columns_; }
   /// The first column with one of these names, in letters of either case.
   std::optional<std::size_t> column(const std::vector<std::string_view>& names) const;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +10,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace jigsaw::inline files {
 
@@ -16,16 +18,6 @@ namespace {
 
 /// Bytes that are written at once.
 constexpr std::size_t kMostPending = std::size_t{1} << 20;
-
-std::string quoted_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"') quoted += '"';
-    quoted += letter;
-  }
-  return quoted + '"';
-}
 
 }  // namespace
 
@@ -38,12 +30,20 @@ std::string TextTableOutput::number(double value) {
   return text.data();
 }
 
-void TextTableOutput::add_line(const std::vector<std::string>& cells) {
+std::string TextTableOutput::line(const std::vector<std::string>& cells) {
+  std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i > 0) pending_ += ',';
-    pending_ += quoted_cell(cells[i]);
+    if (i > 0) line += ',';
+    std::string cell = cells[i];
+    std::ranges::replace_if(
+        cell, [](char letter) { return letter == '\n' || letter == '\r'; }, ' ');
+    line += csv_cell(cell);
   }
-  pending_ += '\n';
+  return line + '\n';
+}
+
+void TextTableOutput::add(const std::string& lines) {
+  pending_ += lines;
   if (pending_.size() >= kMostPending) flush();
 }
 

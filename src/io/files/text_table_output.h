@@ -13,8 +13,10 @@ class TextTableOutput {
   /// @param path  the file, which is there and empty
   explicit TextTableOutput(const std::string& path);
 
-  /// Cells that would be several are put in quotes.
-  void add_line(const std::vector<std::string>& cells);
+  /// A line of these cells; line breaks in them become blanks.
+  static std::string line(const std::vector<std::string>& cells);
+  void add(const std::string& lines);
+  void add_line(const std::vector<std::string>& cells) { add(line(cells)); }
   /// Writes what is left.
   void close();
 

@@ -179,6 +179,13 @@ std::vector<std::string> case_names(const std::vector<std::string>& paths,
   return names;
 }
 
+std::vector<std::string> file_stems(const std::vector<std::string>& paths) {
+  Names names;
+  for (const std::string& path : paths) names.push_back(name_of_file(path));
+  if (!names.empty()) drop_channel(names);
+  return names;
+}
+
 std::string name_of_file(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
   drop_format(name);

@@ -13,6 +13,10 @@ namespace jigsaw::inline images {
 std::vector<std::string> case_names(const std::vector<std::string>& paths,
                                     const std::vector<std::string>& patterns);
 
+/// The names of the files, without their folders, the endings of their format and a channel's number that all
+/// end with.
+std::vector<std::string> file_stems(const std::vector<std::string>& paths);
+
 /// A file's name, without its folder and the ending of its format.
 std::string name_of_file(const std::string& path);
 

@@ -67,7 +67,8 @@ const ImageFiles::Variable& ImageFiles::place_constant(const VariableOptions& va
     throw DataError(concat(variable.name, " has ", place.files(), " files and ", first_variable_, " ",
                            first.files(), "; name one, or one for each of these"));
   }
-  const bool by_case = !one && !place.own.empty() && are_of_cases(variable.name, place);
+  const bool by_case =
+      !one && !place.own.empty() && are_of_cases(variable.name, place, first.cases, place.cases);
   const auto file_of = [&](const Image& image) {
     const int beside = image.file - first.first;
     if (!by_case) return place.first + (one ? 0 : beside);

@@ -119,9 +119,22 @@ ImageFiles::Variable ImageFiles::open_variable(const VariableOptions& variable,
 
 /// Of each of its files.
 std::vector<std::string> ImageFiles::cases_of(const VariableOptions& variable, const Variable& place) const {
+  const std::vector<std::string> files = paths_of(place);
+  std::vector<std::string> cases = case_names(files, place.own.empty() ? pairing_.patterns : variable.files);
+  std::map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto [before, is_new] = known.insert({cases[i], i});
+    if (is_new) continue;
+    throw DataError(concat(files[before->second], " and ", files[i], " are one case by their names, ",
+                           cases[i], "; leave one of them out"));
+  }
+  return cases;
+}
+
+std::vector<std::string> ImageFiles::paths_of(const Variable& place) const {
   std::vector<std::string> files;
   for (int f = place.first; f < place.last; ++f) files.push_back(files_[static_cast<std::size_t>(f)]->path());
-  return case_names(files, place.own.empty() ? pairing_.patterns : variable.files);
+  return files;
 }
 
 const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,

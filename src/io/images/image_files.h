@@ -227,7 +227,9 @@ class ImageFiles {
   void pair_with_first(const std::string& name, Variable& place);
   bool has_cases(const Variable& variable) const;
   std::vector<std::string> cases_of(const VariableOptions& variable, const Variable& place) const;
-  bool are_of_cases(const std::string& name, const Variable& place) const;
+  bool are_of_cases(const std::string& name, const Variable& place, const std::vector<std::string>& firsts,
+                    const std::vector<std::string>& own) const;
+  std::vector<std::string> paths_of(const Variable& place) const;
   void order_by_case(const std::string& name, Variable& place) const;
   /// Files of two variables that belong together, by an image in each.
   struct FilePair {
@@ -246,6 +248,7 @@ class ImageFiles {
   void find_images_again(Variable& variable) const;
   Shape stored_extents(const Variable& variable, const Image& image) const;
   void take_grid_of_case(const Image& first, const Variable& place, Image& own) const;
+  void take_grids_of_cases(Variable& place) const;
   void check_images(const std::string& name, const Variable& place) const;
   void check_same_files(const Variable& place) const;
   void check_places(const std::string& name, const Variable& place) const;

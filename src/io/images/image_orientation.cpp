@@ -154,6 +154,11 @@ void ImageFiles::orient(const std::string& name, Variable& place) {
   for (auto& [selected, variable] : variables_)
     if (!variable.constant) find_images_again(variable);
   begin_images(first_variable_, known(first_variable_));
+  for (auto& [selected, variable] : variables_) {
+    if (variable.constant || selected == first_variable_) continue;
+    take_grids_of_cases(variable);
+    check_images(selected, variable);
+  }
 }
 
 /// After files were turned: in the order of files that they had.

@@ -106,8 +106,7 @@ void ImageFiles::pair_with_first(const std::string& name, Variable& place) {
   const bool several = first.files() > 1 || place.files() > 1;
   if (other_files && several && has_cases(first) && has_cases(place)) order_by_case(name, place);
   if (other_files) orient(name, place);
-  for (std::size_t i = 0; !spacing_.empty() && i < std::min(images_.size(), place.images.size()); ++i)
-    take_grid_of_case(images_[i], place, place.images[i]);
+  take_grids_of_cases(place);
   check_images(name, place);
   if (pairing_.alignment && other_files) check_places(name, place);
 }
@@ -124,11 +123,12 @@ bool ImageFiles::has_cases(const Variable& variable) const {
 
 /// Whether its files are of the cases of the first variable's: not where no case is in both, whose order
 /// stays.
-bool ImageFiles::are_of_cases(const std::string& name, const Variable& place) const {
+bool ImageFiles::are_of_cases(const std::string& name, const Variable& place,
+                              const std::vector<std::string>& firsts,
+                              const std::vector<std::string>& own) const {
   const Variable& first = known(first_variable_);
-  const std::vector<std::string> here = lacking(first.cases, place.cases),
-                                 there = lacking(place.cases, first.cases);
-  if (here.size() == first.cases.size()) return false;
+  const std::vector<std::string> here = lacking(firsts, own), there = lacking(own, firsts);
+  if (here.size() == firsts.size()) return false;
   if (!here.empty() || !there.empty()) {
     const auto lacks = [&](const std::string& variable, const Variable& of,
                            const std::vector<std::string>& cases) {
@@ -146,14 +146,22 @@ bool ImageFiles::are_of_cases(const std::string& name, const Variable& place) co
   return true;
 }
 
+/// Where one variable is a pattern and the other a list, whose names are cut otherwise, the names of the
+/// files may still be alike.
 void ImageFiles::order_by_case(const std::string& name, Variable& place) const {
-  place.by_order = !are_of_cases(name, place);
+  const Variable& first = known(first_variable_);
+  std::vector<std::string> firsts = first.cases, own = place.cases;
+  if (lacking(firsts, own).size() == firsts.size()) {
+    firsts = file_stems(paths_of(first));
+    own = file_stems(paths_of(place));
+  }
+  place.by_order = !are_of_cases(name, place, firsts, own);
   if (place.by_order) return;
   std::map<std::string, std::vector<Image>> of_case;
   for (const Image& image : place.images)
-    of_case[place.cases[static_cast<std::size_t>(image.file - place.first)]].push_back(image);
+    of_case[own[static_cast<std::size_t>(image.file - place.first)]].push_back(image);
   place.images.clear();
-  for (const std::string& each : known(first_variable_).cases)
+  for (const std::string& each : firsts)
     place.images.insert(place.images.end(), of_case[each].begin(), of_case[each].end());
 }
 
@@ -200,6 +208,11 @@ void ImageFiles::take_grid_of_case(const Image& first, const Variable& place, Im
   if (!is_same) return;
   own.step = first.step;
   own.extents = first.extents;
+}
+
+void ImageFiles::take_grids_of_cases(Variable& place) const {
+  for (std::size_t i = 0; !spacing_.empty() && i < std::min(images_.size(), place.images.size()); ++i)
+    take_grid_of_case(images_[i], place, place.images[i]);
 }
 
 void ImageFiles::check_images(const std::string& name, const Variable& place) const {

@@ -86,10 +86,11 @@ TEST_F(OrientedImages, WhatHasNoPlaceIsTurnedAsTheFirstOfItsCase) {
 /// At a common spacing, too, whatever pixdim says of what has no place.
 TEST_F(OrientedImages, WhatHasNoPlaceHasTheSpacingOfItsCase) {
   write("a/0.nii", {-0.5, 0, 0, 9, 0, -1.5, 0, 9, 0, 0, 2, 0});
-  write("label/0.nii", {});
+  for (const char* name : {"b/0.nii", "label/0.nii"}) write(name, {});
   spacing_ = {3, 1, 1};
   const auto files = opened();
   EXPECT_EQ(files->extents(0), (Shape{2, 5, 3}));
+  EXPECT_EQ(values(*files, "b"), values(*files, "a")) << "selected before the label that is turned";
   EXPECT_EQ(values(*files, "label"), values(*files, "a"));
 }
 
