@@ -124,7 +124,7 @@ std::vector<std::string> ImageFiles::cases_of(const VariableOptions& variable, c
   std::map<std::string, std::size_t> known;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto [before, is_new] = known.insert({cases[i], i});
-    if (is_new) continue;
+    if (is_new || files[before->second] == files[i]) continue;
     throw DataError(concat(files[before->second], " and ", files[i], " are one case by their names, ",
                            cases[i], "; leave one of them out"));
   }
