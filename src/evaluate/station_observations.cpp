@@ -122,10 +122,10 @@ void StationObservations::look_into(DataFile& file) {
       continue;
     }
     found = true;
-    remark_once(static_cast<int>(c),
+    remark_once(static_cast<int>(c), Remark::kUnit,
                 require_same_unit(what, variable.text("units"), data_.files().units(targets[c].field)));
     require_same_kind(what, file, variable, data_.files(), targets[c].field);
-    remark_once(static_cast<int>(c), remark_on_hours(what, file, variable, targets[c].field));
+    remark_once(static_cast<int>(c), Remark::kHours, remark_on_hours(what, file, variable, targets[c].field));
     read(file, variable, static_cast<int>(c));
   }
   if (found) return;
@@ -135,10 +135,8 @@ void StationObservations::look_into(DataFile& file) {
 }
 
 /// Of the first file of a channel that gives rise to it; "" says nothing.
-void StationObservations::remark_once(int channel, const std::string& remark) {
-  if (remark.empty()) return;
-  const std::string kind = remark.substr(remark.find(" does "));  // behind the names of variable and file
-  if (remarked_.insert({channel, kind}).second) remarks_.push_back(remark);
+void StationObservations::remark_once(int channel, Remark kind, const std::string& remark) {
+  if (!remark.empty() && remarked_.insert({channel, kind}).second) remarks_.push_back(remark);
 }
 
 /// Sums and means are compared with those over as long a time.
@@ -227,11 +225,11 @@ std::vector<StationObservations::Column> StationObservations::columns_of(const T
     if (std::ranges::any_of(columns, [&](const Column& known) { return known.channel == channel; }))
       table.refuse(concat("two columns hold ", name));
     columns.push_back({channel, number});
-    remark_once(channel, hours_remark(name + " in " + table.path(), target->field));
+    remark_once(channel, Remark::kHours, hours_remark(name + " in " + table.path(), target->field));
     const std::string remark =
         require_same_unit(name + " in " + table.path(), unit, data_.files().units(target->field));
     if (!remark.empty())
-      remark_once(columns.back().channel, concat(remark, "; a column \"", name, " [unit]\" would say it"));
+      remark_once(channel, Remark::kUnit, concat(remark, "; a column \"", name, " [unit]\" would say it"));
   }
   if (columns.empty()) {
     table.refuse(concat("--stations: no column is called as a variable that is scored, such as ",

@@ -47,6 +47,8 @@ class StationObservations {
     std::map<Time, std::vector<Observation>> at;  ///< by place, once all is read
     std::vector<bool> places;                     ///< where anything was observed
   };
+  /// What is said of a channel once.
+  enum class Remark : std::uint8_t { kUnit, kHours };
   /// A table's column of a channel.
   struct Column {
     int channel = 0;
@@ -56,7 +58,7 @@ class StationObservations {
   void look_into(DataFile& file);
   void look_into_table(const std::string& path);
   std::vector<Column> columns_of(const TextTable& table);
-  void remark_once(int channel, const std::string& remark);
+  void remark_once(int channel, Remark kind, const std::string& remark);
   std::string remark_on_hours(const std::string& what, DataFile& file, const FileVariable& variable,
                               const Field& field);
   std::string hours_remark(const std::string& what, const Field& field);
@@ -76,8 +78,8 @@ class StationObservations {
   std::map<int, Observed> observed_;                       // by channel
   std::vector<int> channels_;
   std::vector<std::string> remarks_;
-  std::set<std::pair<int, std::string>> remarked_;  // channels, and what a remark ends with
-  std::vector<Time> seen_;                          // the first and the last time of all files
+  std::set<std::pair<int, Remark>> remarked_;
+  std::vector<Time> seen_;  // the first and the last time of all files
 };
 
 }  // namespace jigsaw::inline evaluate

@@ -19,7 +19,7 @@ struct FirstLevels {
 FirstLevels even_levels(const Shape& space);
 
 /// At most four, as nnU-Net plans them (Isensee et al. 2021, get_pool_and_conv_props): from level to level
-/// those axes are halved that keep at least four points and whose points are not more than twice as far apart
+/// those axes are halved that keep at least four points and whose points are less than twice as far apart
 /// as those of the finest among them; one axis alone, if it keeps six.
 /// @param spacing  of points along each dim; empty: alike.
 FirstLevels levels_by_axis(const Shape& space, std::vector<double> spacing);

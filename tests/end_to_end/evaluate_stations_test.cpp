@@ -302,6 +302,17 @@ TEST_F(Stations, TablesHoldTheSame) {
   ASSERT_EQ(stations.size(), 1 + 2 * kLeads);
   EXPECT_EQ(stations[0][6], "rmse");
   EXPECT_EQ(stations[1][0], "71800");
+
+  // Without a unit they are taken to be in that of the data, which is said once of all files.
+  folder().write("bare.csv", "time,lat,lon,t2m,T2M (degC)\n2021-02-01T12:00,47.38,8.57,280.5,\n");
+  folder().write("more.csv", "time,lat,lon,t2m\n2021-02-01T12:00,0.1,-179.9,300\n");
+  const Outcome bare = evaluate(1, "--stations " + (folder() / "bare.csv") + " " + (folder() / "more.csv") +
+                                       " --station-scores " + (folder() / "s.csv"));
+  ASSERT_EQ(bare.exit_code, 0) << bare.err;
+  ASSERT_EQ(bare.said().size(), 2U) << bare.err;
+  EXPECT_NE(bare.err.find("says no unit, and is taken to be in \"K\""), std::string::npos) << bare.err;
+  EXPECT_NE(bare.err.find("the column T2M (degC) is not read"), std::string::npos) << bare.err;
+  EXPECT_EQ(lines_of(folder() / "s.csv")[1][0], "47.38 8.57");
 }
 
 TEST_F(Stations, WhatIsOfAnotherKindIsRefused) {
