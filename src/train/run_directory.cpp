@@ -46,7 +46,8 @@ std::string holder_of(const File& lock) {
 std::optional<pid_t> suspended(const std::string& holder) {
   pid_t process = 0;
   if (std::sscanf(holder.c_str(), "process %d on ", &process) != 1) return std::nullopt;
-  if (!holder.starts_with(concat("process ", process, " on ", host_name()))) return std::nullopt;
+  if (!concat(holder, ",").starts_with(concat("process ", process, " on ", host_name(), ",")))
+    return std::nullopt;
   std::string line;
   std::ifstream state(concat("/proc/", process, "/stat"));
   std::getline(state, line);

@@ -315,6 +315,27 @@ TEST_F(Stations, TablesHoldTheSame) {
   EXPECT_EQ(lines_of(folder() / "s.csv")[1][0], "47.38 8.57");
 }
 
+/// Whole numbers are names; what is none, or missing, is its position. Nothing else lies along the stations.
+TEST_F(Stations, NumbersNamePlaces) {
+  {
+    testing::NetcdfWriter file(folder() / "numbers.nc");
+    const int station = file.dimension("station", 3);
+    const int lat = file.variable("lat", NC_DOUBLE, {station}),
+              lon = file.variable("lon", NC_DOUBLE, {station}),
+              id = file.variable("station", NC_DOUBLE, {station});
+    file.end();
+    file.put(lat, std::vector<double>{10, 20, 30});
+    file.put(lon, std::vector<double>{40, 50, 60});
+    file.put(id, std::vector<double>{71800, 0.5, std::numeric_limits<double>::quiet_NaN()});
+  }
+  const Outcome outcome =
+      predict(1, "numbers.csv", "--start 2021-02-02 --points " + (folder() / "numbers.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::vector<std::string> names;
+  for (const std::vector<std::string>& line : lines_of(folder() / "numbers.csv")) names.push_back(line.at(3));
+  EXPECT_EQ(names, (std::vector<std::string>{"station", "71800", "1", "2"}));
+}
+
 TEST_F(Stations, WhatIsOfAnotherKindIsRefused) {
   // The data's t2m is given a height and sums over 6 hours; observations another one each.
   const std::string made = folder() / "made.nc";

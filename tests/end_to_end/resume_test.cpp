@@ -448,6 +448,11 @@ TEST_F(ResumeTest, ASecondRunInOneRunDirectoryIsRefused) {
   Running running(1, arguments("run") + "--set train.steps=100000");
   ASSERT_TRUE(running.until([&] { return !read(folder_ / "run/metrics.jsonl").empty(); }));
   expect_one_error(run(2, arguments("run")), 2, "is in use by another run");
+  running.signal(SIGSTOP);  // as Ctrl-Z
+  expect_one_error(run(1, arguments("run")), 2,
+                   "which is suspended (Ctrl-Z); let it go on by fg in its terminal or kill -CONT " +
+                       std::to_string(running.ranks().front()));
+  running.signal(SIGCONT);
   running.signal(SIGTERM);
   EXPECT_EQ(running.collect().exit_code, 75);
 }

@@ -78,8 +78,10 @@ std::vector<std::string> names_of(VariableFile& file, const std::string& dimensi
   const FileVariable* const variable = names_along(file, dimension, points);
   std::vector<std::string> names;
   if (variable != nullptr && variable->numeric()) {
-    for (const double number : file.read_all(*variable))
-      names.push_back(std::to_string(std::llround(number)));
+    for (const double number : file.read_all(*variable)) {
+      const bool whole = std::abs(number) < 1e15 && std::trunc(number) == number;
+      names.push_back(std::to_string(whole ? std::llround(number) : std::ssize(names)));
+    }
     return names;
   }
   try {
@@ -147,11 +149,8 @@ NamedPlaces read_places(const std::string& path) {
   DataFile file(open_variables(path, Dimensions::kByName));
   for (const FileVariable& variable : file.file().variables())
     if (file.axes(variable).cells >= 0) return places_of(file, variable);
-  const FileVariable *const latitudes = degrees_named(file.file(), "latitude", "lat"), *const longitudes =
-                                                                                           degrees_named(
-                                                                                               file.file(),
-                                                                                               "longitude",
-                                                                                               "lon");
+  const FileVariable* const latitudes = degrees_named(file.file(), "latitude", "lat");
+  const FileVariable* const longitudes = degrees_named(file.file(), "longitude", "lon");
   if (latitudes != nullptr && longitudes != nullptr && latitudes->dimensions == longitudes->dimensions) {
     NamedPlaces places = listed(file.file(), *latitudes, *longitudes);
     require_places(places, path);
