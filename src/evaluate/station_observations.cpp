@@ -122,16 +122,32 @@ void StationObservations::look_into(DataFile& file) {
       continue;
     }
     found = true;
-    remark_once(static_cast<int>(c), Remark::kUnit,
-                require_same_unit(what, variable.text("units"), data_.files().units(targets[c].field)));
+    const UnitConversion convert = conversion(static_cast<int>(c), what, variable.text("units"));
     require_same_kind(what, file, variable, data_.files(), targets[c].field);
     remark_once(static_cast<int>(c), Remark::kHours, remark_on_hours(what, file, variable, targets[c].field));
-    read(file, variable, static_cast<int>(c));
+    read(file, variable, static_cast<int>(c), convert);
   }
   if (found) return;
   if (!elsewhere.empty()) throw DataError(elsewhere + " stands on none of the levels that are scored");
   throw DataError(concat("--stations: ", path, " holds none of the variables that are scored, such as ",
                          targets.front().name));
+}
+
+/// Of values in a unit, "" where none is said, to that of the data.
+UnitConversion StationObservations::conversion(int channel, const std::string& what, const std::string& unit,
+                                               const std::string& advice) {
+  const std::string wanted =
+      data_.files().units(data_.channels().targets[static_cast<std::size_t>(channel)].field);
+  const std::optional<UnitConversion> known = unit_conversion(unit, wanted);
+  if (!known) {
+    const std::string remark = require_same_unit(what, unit, wanted);
+    remark_once(channel, Remark::kUnit, remark.empty() ? "" : remark + advice);
+    return {};
+  }
+  if (*known != UnitConversion{})
+    remark_once(channel, Remark::kUnit,
+                concat(what, " is in \"", unit, "\", and is brought to \"", wanted, "\""));
+  return *known;
 }
 
 /// Of the first file of a channel that gives rise to it; "" says nothing.
@@ -170,7 +186,8 @@ std::pair<std::int64_t, std::int64_t> StationObservations::rows_of(const std::ve
   return {first, std::max(first, end)};
 }
 
-void StationObservations::read(DataFile& file, const FileVariable& variable, int channel) {
+void StationObservations::read(DataFile& file, const FileVariable& variable, int channel,
+                               const UnitConversion& convert) {
   const Channel& target = data_.channels().targets[static_cast<std::size_t>(channel)];
   const std::string what = concat(target.name, " in ", file.file().path());
   const FieldAxes axes = file.axes(variable);
@@ -205,9 +222,10 @@ void StationObservations::read(DataFile& file, const FileVariable& variable, int
   const bool places_first = axes.cells < axes.time;
   for (std::size_t row = 0; row < rows; ++row) {
     const Time time = times[static_cast<std::size_t>(first) + row];
-    for (std::size_t place = 0; place < width; ++place)
-      add(channel, time, places[place],
-          places_first ? values[place * rows + row] : values[row * width + place]);
+    for (std::size_t place = 0; place < width; ++place) {
+      const float value = places_first ? values[place * rows + row] : values[row * width + place];
+      add(channel, time, places[place], static_cast<float>(convert(value)));
+    }
   }
 }
 
@@ -224,12 +242,10 @@ std::vector<StationObservations::Column> StationObservations::columns_of(const T
     const auto channel = static_cast<int>(target - targets.begin());
     if (std::ranges::any_of(columns, [&](const Column& known) { return known.channel == channel; }))
       table.refuse(concat("two columns hold ", name));
-    columns.push_back({channel, number});
     remark_once(channel, Remark::kHours, hours_remark(name + " in " + table.path(), target->field));
-    const std::string remark =
-        require_same_unit(name + " in " + table.path(), unit, data_.files().units(target->field));
-    if (!remark.empty())
-      remark_once(channel, Remark::kUnit, concat(remark, "; a column \"", name, " [unit]\" would say it"));
+    columns.push_back({channel, number,
+                       conversion(channel, name + " in " + table.path(), unit,
+                                  concat("; a column \"", name, " [unit]\" would say it"))});
   }
   if (columns.empty()) {
     table.refuse(concat("--stations: no column is called as a variable that is scored, such as ",
@@ -274,7 +290,8 @@ void StationObservations::look_into_table(const std::string& path) {
         place_columns.have_names() ? one.names[0] : concat(one.latitudes[0], " ", one.longitudes[0]);
     const std::size_t place = add_place(name, one.latitudes[0], one.longitudes[0]);
     for (const Column& column : columns)
-      add(column.channel, time, place, static_cast<float>(table.number_or_nan(column.number)));
+      add(column.channel, time, place,
+          static_cast<float>(column.convert(table.number_or_nan(column.number))));
   }
 }
 

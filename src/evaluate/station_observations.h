@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fields/named_places.h"
+#include "fields/units.h"
 #include "files/variable_file.h"
 #include "samples/dataset.h"
 
@@ -19,11 +20,11 @@ namespace jigsaw::inline evaluate {
 /// places of one name that are no more than 0.01° apart are one. For the rank that scores.
 class StationObservations {
  public:
-  /// Reads what lies in a period, in single precision.
+  /// Reads what lies in a period, in single precision and the units of the data.
   /// @param data  whose targets are compared with them. @param wanted  in its calendar
-  /// @throws DataError  for files that hold none of the targets, or one on a grid, in another unit or
-  /// calendar, or of another kind (require_same_kind(), limits_of()), for different values of one place and
-  /// time, and where nothing was observed in the period.
+  /// @throws DataError  for files that hold none of the targets, or one on a grid, in a unit of another
+  /// quantity or in another calendar, or of another kind (require_same_kind(), limits_of()), for different
+  /// values of one place and time, and where nothing was observed in the period.
   StationObservations(const std::vector<std::string>& paths, const FileOpener& open, Dataset& data,
                       const Period& wanted);
 
@@ -53,17 +54,20 @@ class StationObservations {
   struct Column {
     int channel = 0;
     std::size_t number = 0;
+    UnitConversion convert;
   };
 
   void look_into(DataFile& file);
   void look_into_table(const std::string& path);
   std::vector<Column> columns_of(const TextTable& table);
+  UnitConversion conversion(int channel, const std::string& what, const std::string& unit,
+                            const std::string& advice = "");
   void remark_once(int channel, Remark kind, const std::string& remark);
   std::string remark_on_hours(const std::string& what, DataFile& file, const FileVariable& variable,
                               const Field& field);
   std::string hours_remark(const std::string& what, const Field& field);
   void remark_on_title(const std::string& title);
-  void read(DataFile& file, const FileVariable& variable, int channel);
+  void read(DataFile& file, const FileVariable& variable, int channel, const UnitConversion& convert);
   std::pair<std::int64_t, std::int64_t> rows_of(const std::vector<Time>& times);
   std::size_t add_place(const std::string& name, double latitude, double longitude);
   void add(int channel, Time time, std::size_t place, float value);

@@ -13,6 +13,7 @@
 #include "base/output_place.h"
 #include "base/text.h"
 #include "report/figures.h"
+#include "report/run_overview.h"
 #include "report/score_file.h"
 #include "report/svg.h"
 
@@ -62,64 +63,6 @@ class Page {
   std::string body_;
   std::set<std::string> ids_;
 };
-
-std::string text_at(const Json& json, const std::vector<std::string>& path) {
-  const Json* at = &json;
-  for (const std::string& key : path) {
-    if (!at->is_object() || !at->contains(key)) return "-";
-    at = &at->at(key);
-  }
-  return at->is_string() ? at->get<std::string>() : at->dump();
-}
-
-/// By the summary, which only a run that is over has, the placement, which "report": true writes, or the
-/// mesh.
-std::string ranks_of(const RunRecord& run) {
-  if (run.over() && run.summary.contains("ranks") && run.summary.at("ranks").is_array())
-    return concat(run.summary.at("ranks").size());
-  if (std::string placed = text_at(run.placement, {"ranks"}); placed != "-") return placed;
-  const Json mesh = run.config.is_object() ? run.config.value("mesh", Json()) : Json();
-  if (!mesh.is_object()) return "-";
-  double ranks = number_at(mesh, "data", 1) * number_at(mesh, "tensor", 1);
-  for (const double size : numbers_of(mesh.value("domain", Json::array()))) ranks *= size;
-  return std::isfinite(ranks) ? short_number(ranks) : "-";
-}
-
-std::string steps_of(const RunRecord& run) {
-  if (run.step.empty()) return "0";
-  return std::isfinite(run.step.back()) ? concat(std::llround(run.step.back())) : "-";
-}
-
-std::string state_of(const RunRecord& run) {
-  if (!run.error.empty()) return "failed";
-  if (!run.stopped.empty()) return "stopped";
-  return run.over() ? "over" : "not over";
-}
-
-/// How long the run took, as far as its summary knows it: that of the last start.
-std::string time_of(const RunRecord& run) {
-  if (!run.over()) return "-";
-  return concat(human_seconds(number_at(run.summary, "seconds", 0)),
-                run.first_step() > 1 ? concat(" since step ", run.first_step()) : "");
-}
-
-/// A time of metrics.jsonl to the second; "-" for none.
-std::string second_of(const std::string& time) {
-  if (time.empty()) return "-";
-  return time.substr(0, 19) + (time.size() > 19 && time.ends_with('Z') ? "Z" : "");
-}
-
-std::string overview(const std::vector<RunRecord>& runs) {
-  std::vector<std::vector<std::string>> rows = {
-      {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
-  for (const RunRecord& run : runs) {
-    rows.push_back({run.name, state_of(run), text_at(run.config, {"model", "type"}), ranks_of(run),
-                    steps_of(run), run.loss.empty() ? "-" : short_number(run.loss.back()),
-                    run.valid.empty() ? "-" : short_number(number_at(run.valid.back(), "loss", NAN)),
-                    time_of(run), second_of(run.first_time), second_of(run.last_time)});
-  }
-  return table_of(rows);
-}
 
 void add_configurations(const std::vector<RunRecord>& runs, Page& page) {
   page.html("<h2>Configuration</h2>\n");
@@ -181,7 +124,7 @@ std::string report_page(const ReportOptions& options) {
     runs.front().scores_path = options.scores;
   }
   Page page;
-  page.html(overview(runs));
+  page.html(run_overview(runs));
   page.note(concat("Written ", utc_stamp(), "."));
   for (const RunRecord& run : runs) add_notes(run, page);
   page.section("Training and validation", curve_figures(runs));

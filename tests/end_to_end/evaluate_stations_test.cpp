@@ -267,18 +267,18 @@ TEST_F(Stations, TablesHoldTheSame) {
   EXPECT_EQ(lines[3][1], "2021-02-02T12:00");
   EXPECT_EQ(predict(1, "fields.csv", "--start 2021-02-02").exit_code, 2);
 
-  // Observations, here those of a file, as a table of a spreadsheet that writes decimals with commas.
+  // Observations, here those of a file, in °C as a table of a spreadsheet that writes decimals with commas.
   write_observations("file.nc", 0, 2, false);
   const NetcdfReader observations(folder() / "file.nc");
   const std::vector<double> times = observations.values("time"), values = observations.values("t2m");
-  std::string table = "time;station;lat;lon;t2m [K];other\r\n";
+  std::string table = "time;station;lat;lon;t2m [°C];other\r\n";
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto hours = std::llround(times[i / 2]) - 18659 * 24;  // from 1 February
     char line[160];
     std::snprintf(line, sizeof line, "2021-%02d-%02d %02d:00:00+00:00;%d;%.3f;%.3f;%.9f;1\r\n",
                   hours < 0 ? 1 : 2, static_cast<int>(hours < 0 ? 31 : 1 + hours / 24),
                   static_cast<int>((hours + 24) % 24), 71800 + static_cast<int>(i % 2),
-                  kTowns[i % 2].latitude, kTowns[i % 2].longitude, values[i]);
+                  kTowns[i % 2].latitude, kTowns[i % 2].longitude, values[i] - 273.15);
     std::string text = line;
     std::ranges::replace(text, '.', ',');
     if (std::isnan(values[i])) text.replace(text.find("nan"), 3, "NaN");
@@ -292,11 +292,14 @@ TEST_F(Stations, TablesHoldTheSame) {
                         " --station-scores " + (folder() / "s.csv"));
     ASSERT_EQ(scored.exit_code, 0) << scored.err;
     scores.push_back(Json::parse(read(folder() / "s.json")).at("stations"));
+    EXPECT_EQ(scored.err.find("is in \"°C\", and is brought to \"K\"") != std::string::npos,
+              scores.size() == 2)
+        << scored.err;
   }
   for (const char* score : {"rmse", "bias", "pairs"}) {
     for (std::size_t lead = 0; lead < kLeads; ++lead)
       EXPECT_NEAR(scores[0]["scores"]["t2m"]["all"][score][lead].get<double>(),
-                  scores[1]["scores"]["t2m"]["all"][score][lead].get<double>(), 1e-6);
+                  scores[1]["scores"]["t2m"]["all"][score][lead].get<double>(), 1e-5);
   }
   const std::vector<std::vector<std::string>> stations = lines_of(folder() / "s.csv");
   ASSERT_EQ(stations.size(), 1 + 2 * kLeads);
@@ -455,8 +458,8 @@ TEST_F(Stations, WrongPlacesAndObservationsAreOneSentence) {
   EXPECT_FALSE(std::filesystem::exists(folder() / "wrong.nc"));
 
   refused(evaluate(2, "--stations '" + data() + "/*.nc'"), 3, "is no series at stations");
-  write_observations("celsius.nc", 0, 2, true, "degC");
-  refused(evaluate(1, "--stations " + (folder() / "celsius.nc")), 3, "degC");
+  write_observations("pressure.nc", 0, 2, true, "hPa");
+  refused(evaluate(1, "--stations " + (folder() / "pressure.nc")), 3, "hPa");
   write_observations("right.nc", 0, 2, true);
   refused(evaluate(1, "--stations " + (folder() / "right.nc") + " --period 2021-01-13 2021-01-15"), 3,
           "nothing was observed from");

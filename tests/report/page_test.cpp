@@ -55,6 +55,48 @@ TEST(ReportPage, ShowsEachFigureWithTheNumbersOfTheFiles) {
   EXPECT_EQ(count_of(page, "<div class=\"wide\"><table>"), 2);
 }
 
+Json config_of(const std::string& run) {
+  return Json::parse(text_of(run + "/config.json"));
+}
+
+/// Of several runs the table says in which keys they differ, and which went best.
+TEST(ReportPage, RunsBesideEachOtherSayInWhatTheyDiffer) {
+  const WrittenRun first, second;
+  Json config = config_of(first.path);
+  config["optimizer"] = {{"learning_rate", 0.001}, {"weight_decay", 0.1}};
+  put_text(first.path + "/config.json", config.dump());
+  config["optimizer"]["learning_rate"] = 0.01;
+  config["output"] = "elsewhere";
+  config["train"] = {{"epochs", 2}};
+  put_text(second.path + "/config.json", config.dump());
+  const Json better = {{"kind", "valid"}, {"step", 2}, {"loss", 0.125}, {"metrics", Json::object()}};
+  put_text(second.path + "/metrics.jsonl", better.dump() + "\n" + text_of(second.path + "/metrics.jsonl"));
+  const std::string page = report_page({{first.path, second.path}, "", "", ""});
+  EXPECT_NE(page.find("<th>state</th><th>optimizer.learning_rate</th><th>train.epochs</th><th>model</th>"),
+            std::string::npos)
+      << "neither the output nor the decay, which is one";
+  EXPECT_NE(page.find("<td>over</td><td>0.001</td><td>-</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>over</td><td>0.01</td><td>2</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>0.25</td><td>0.25 at step 2</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>0.25</td><td>0.125 at step 2, the lowest</td>"), std::string::npos);
+  config["loss"] = {{"type", "l1"}};
+  put_text(second.path + "/config.json", config.dump());
+  EXPECT_EQ(report_page({{first.path, second.path}, "", "", ""}).find(", the lowest</td>"), std::string::npos)
+      << "of different losses none is";
+}
+
+TEST(ReportPage, OfManyKeysInWhichRunsDifferSomeAreColumns) {
+  const WrittenRun first, second;
+  Json config = config_of(first.path);
+  for (int i = 0; i < 10; ++i) config["model"][concat("key", i)] = 1;
+  put_text(first.path + "/config.json", config.dump());
+  for (int i = 0; i < 10; ++i) config["model"][concat("key", i)] = 2;
+  put_text(second.path + "/config.json", config.dump());
+  const std::string page = report_page({{first.path, second.path}, "", "", ""});
+  EXPECT_NE(page.find("<th>model.key7</th><th>model</th>"), std::string::npos);
+  EXPECT_NE(page.find("Runs also differ in model.key8, model.key9."), std::string::npos);
+}
+
 /// Nothing makes texts invisible, or headings and dates part.
 TEST(ReportPage, IsShownOnWhiteAndPrintedInOnePiece) {
   const WrittenRun run;

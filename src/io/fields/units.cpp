@@ -29,6 +29,11 @@ std::string usual_name(std::string_view name) {
       {"m", {"meter", "meters", "metre", "metres"}},
       {"km", {"kilometer", "kilometers", "kilometre", "kilometres"}},
       {"cm", {"centimeter", "centimeters", "centimetre", "centimetres"}},
+      {"mm", {"millimeter", "millimeters", "millimetre", "millimetres"}},
+      {"degF", {"fahrenheit", "Fahrenheit", "deg_F", "degree_F", "degrees_F", "degreeF", "°F"}},
+      {"kt", {"knot", "knots", "kts"}},
+      {"min", {"minute", "minutes"}},
+      {"g", {"gram", "grams"}},
       {"s", {"sec", "second", "seconds"}},
       {"h", {"hr", "hour", "hours"}},
       {"d", {"day", "days"}},
@@ -101,7 +106,88 @@ class UnitReader {
   std::string name_;
 };
 
+/// A unit by those of SI: what one of it is of their product, and where its 0 lies.
+struct UnitInSi {
+  double factor = 1, offset = 0;
+  Powers powers;
+};
+
+/// Nothing for names that are not known.
+std::optional<UnitInSi> in_si(std::string text) {
+  constexpr std::string_view kFraction = "(0 - 1)",
+                             kWaterEquivalent = " of water equivalent";  // as ECMWF has them
+  if (text == kFraction) text = "1";
+  if (text.ends_with(kWaterEquivalent)) text.erase(text.size() - kWaterEquivalent.size());
+  const std::optional<Powers> powers = UnitReader(text).read();
+  if (!powers || text.empty()) return std::nullopt;
+
+  // Of Bureau International des Poids et Mesures, The International System of Units, and of UDUNITS-2.
+  static const std::map<std::string_view, UnitInSi> kUnits = {
+      {"K", {1, 0, {{"K", 1}}}},
+      {"degC", {1, 273.15, {{"K", 1}}}},
+      {"degF", {5.0 / 9.0, 459.67 * 5.0 / 9.0, {{"K", 1}}}},
+      {"m", {1, 0, {{"m", 1}}}},
+      {"km", {1000, 0, {{"m", 1}}}},
+      {"dm", {0.1, 0, {{"m", 1}}}},
+      {"cm", {0.01, 0, {{"m", 1}}}},
+      {"mm", {0.001, 0, {{"m", 1}}}},
+      {"ft", {0.3048, 0, {{"m", 1}}}},
+      {"in", {0.0254, 0, {{"m", 1}}}},
+      {"s", {1, 0, {{"s", 1}}}},
+      {"min", {60, 0, {{"s", 1}}}},
+      {"h", {3600, 0, {{"s", 1}}}},
+      {"d", {86400, 0, {{"s", 1}}}},
+      {"kt", {1852.0 / 3600.0, 0, {{"m", 1}, {"s", -1}}}},
+      {"kg", {1, 0, {{"kg", 1}}}},
+      {"g", {0.001, 0, {{"kg", 1}}}},
+      {"Pa", {1, 0, {{"kg", 1}, {"m", -1}, {"s", -2}}}},
+      {"hPa", {100, 0, {{"kg", 1}, {"m", -1}, {"s", -2}}}},
+      {"kPa", {1000, 0, {{"kg", 1}, {"m", -1}, {"s", -2}}}},
+      {"bar", {100000, 0, {{"kg", 1}, {"m", -1}, {"s", -2}}}},
+      {"J", {1, 0, {{"kg", 1}, {"m", 2}, {"s", -2}}}},
+      {"kJ", {1000, 0, {{"kg", 1}, {"m", 2}, {"s", -2}}}},
+      {"MJ", {1e6, 0, {{"kg", 1}, {"m", 2}, {"s", -2}}}},
+      {"W", {1, 0, {{"kg", 1}, {"m", 2}, {"s", -3}}}},
+      {"kW", {1000, 0, {{"kg", 1}, {"m", 2}, {"s", -3}}}},
+      {"MW", {1e6, 0, {{"kg", 1}, {"m", 2}, {"s", -3}}}},
+      {"%", {0.01, 0, {}}}};
+  UnitInSi result;
+  for (const auto& [name, power] : *powers) {
+    const auto found = kUnits.find(name);
+    if (found == kUnits.end()) return std::nullopt;
+    const auto& [factor, offset, base] = found->second;
+    result.factor *= std::pow(factor, power);
+    if (powers->size() == 1 && power == 1) result.offset = offset;
+    for (const auto& [of_base, count] : base) result.powers[of_base] += count * power;
+  }
+  std::erase_if(result.powers, [](const auto& power) { return power.second == 0; });
+  return result;
+}
+
+/// Whether a unit is that of depths, or of their rates, and another one that of masses on an area, or theirs.
+bool is_depth_of(const Powers& depth, const Powers& mass) {
+  const Powers depths = {{"m", 1}}, masses = {{"kg", 1}, {"m", -2}};
+  const Powers depth_rates = {{"m", 1}, {"s", -1}}, mass_rates = {{"kg", 1}, {"m", -2}, {"s", -1}};
+  return (depth == depths && mass == masses) || (depth == depth_rates && mass == mass_rates);
+}
+
 }  // namespace
+
+std::optional<UnitConversion> unit_conversion(const std::string& from, const std::string& to) {
+  if (same_unit(from, to)) return UnitConversion{};
+  constexpr double kWater = 1000;  // kg m-3
+  const std::optional<UnitInSi> first = in_si(from), second = in_si(to);
+  if (!first || !second) return std::nullopt;
+  double factor = first->factor / second->factor;
+  if (is_depth_of(first->powers, second->powers)) {
+    factor *= kWater;
+  } else if (is_depth_of(second->powers, first->powers)) {
+    factor /= kWater;
+  } else if (first->powers != second->powers) {
+    return std::nullopt;
+  }
+  return UnitConversion{factor, (first->offset - second->offset) / second->factor};
+}
 
 bool same_unit(const std::string& a, const std::string& b) {
   if (a == b) return true;

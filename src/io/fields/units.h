@@ -18,6 +18,20 @@ bool is_length(const std::string& units);
 /// scaled; what is no product of powers of names ("(0 - 1)") is the same only letter by
 /// letter.
 bool same_unit(const std::string& a, const std::string& b);
+
+/// How values go from a unit to another one.
+struct UnitConversion {
+  double factor = 1, offset = 0;
+  double operator()(double value) const { return value * factor + offset; }
+  bool operator==(const UnitConversion&) const = default;
+};
+/// Of units of one quantity by their definitions in SI, as UDUNITS converts them: "degC" to "K", "mm" to "m",
+/// "km h-1" or "kt" to "m s-1", "%" to "1" or "(0 - 1)". Degrees in products, as in "degC m-1", are
+/// differences. What lies on an area is water where the other unit is of its depth: 1 kg m-2 is 1 mm (of
+/// 1,000 kg m-3). Nothing where one is not known or they are no units of one quantity; of one unit
+/// (same_unit()) that which leaves values as they are.
+std::optional<UnitConversion> unit_conversion(const std::string& from, const std::string& to);
+
 /// @param what  is in the unit `there`, and compared with data in `wanted`; "" where files say none.
 /// @throws DataError  for different units
 /// @return  a sentence where files do not say what is in the unit that data are in, else "".

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 namespace jigsaw {
 namespace {
 
@@ -39,6 +42,47 @@ TEST(Units, ThatAreOthersStayOthers) {
     EXPECT_FALSE(same_unit(a, b)) << a << " and " << b;
     EXPECT_FALSE(same_unit(b, a)) << a << " and " << b;
   }
+}
+
+/// Beside numbers of the International System of Units and of UDUNITS-2 (`udunits2 -H degF -W K`).
+TEST(Units, AreConvertedByTheirDefinitions) {
+  struct Case {
+    const char *from, *to;
+    double value, converted;
+  };
+  const Case cases[] = {{"degC", "K", 20, 293.15},
+                        {"K", "°C", 293.15, 20},
+                        {"degF", "K", 32, 273.15},
+                        {"degF", "degC", 212, 100},
+                        {"mm", "m", 3, 0.003},
+                        {"km/h", "m s**-1", 36, 10},
+                        {"kt", "m s-1", 10, 5.144444444444445},
+                        {"knots", "m/s", 1, 0.5144444444444445},
+                        {"hPa", "Pa", 1013.25, 101325},
+                        {"mbar", "kPa", 10, 1},
+                        {"%", "(0 - 1)", 87.5, 0.875},
+                        {"1", "%", 0.25, 25},
+                        {"g/kg", "kg kg**-1", 5, 0.005},
+                        {"kJ m-2", "J m**-2", 2, 2000},
+                        {"kW h m-2", "J m**-2", 1, 3.6e6},
+                        {"degC km-1", "K m-1", -6.5, -0.0065},
+                        {"mm", "kg m**-2", 2, 2},
+                        {"kg m-2", "m", 2, 0.002},
+                        {"mm h-1", "kg m-2 s-1", 3.6, 0.001},
+                        {"cm", "m of water equivalent", 5, 0.05},
+                        {"m/s", "m s**-1", 7, 7},
+                        {"dBZ", "dBZ", 7, 7}};
+  for (const Case& one : cases) {
+    const auto conversion = unit_conversion(one.from, one.to);
+    ASSERT_TRUE(conversion) << one.from << " to " << one.to;
+    EXPECT_NEAR((*conversion)(one.value), one.converted, 1e-12 * std::abs(one.converted) + 1e-13)
+        << one.from << " to " << one.to;
+  }
+  EXPECT_EQ(unit_conversion("m/s", "m s**-1"), UnitConversion{});
+  const std::pair<const char*, const char*> others[] = {{"", "K"},          {"K", ""},       {"K", "Pa"},
+                                                        {"J m-2", "W m-2"}, {"dBZ", "dB"},   {"okta", "1"},
+                                                        {"Pa", "m2 s-2"},   {"kg m-2", "1"}, {"10 m", "m"}};
+  for (const auto& [from, to] : others) EXPECT_FALSE(unit_conversion(from, to)) << from << " to " << to;
 }
 
 TEST(Units, OfLevelsAreHectopascalsAndMetres) {
