@@ -11,59 +11,16 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "init/field_samples.h"
+#include "init/value_remarks.h"
 #include "times/windows.h"
 
 namespace jigsaw::inline init {
 
 namespace {
 
-/// Points of a plane that are looked at: those of a 0.25° grid are all of it.
-constexpr std::int64_t kMostSampled = std::int64_t{1} << 20;
-/// As many show that there is a value, and that it changes, nearly always.
-constexpr std::int64_t kFewSampled = std::int64_t{1} << 14;
-
 bool is_missing(double value) {
   return std::isnan(value);
-}
-
-/// The whole of a plane of at most so many points, else rows spread over it.
-std::vector<Box> sampled_boxes(const Shape& plane, std::int64_t most) {
-  constexpr std::int64_t kMostRows = 64;
-  if (plane.count() <= most) return {Box::whole(plane)};
-  const std::int64_t rows = std::clamp<std::int64_t>(most / plane[1], 1, std::min(kMostRows, plane[0]));
-  std::vector<Box> boxes(static_cast<std::size_t>(rows), Box::whole(plane));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    Box& box = boxes[static_cast<std::size_t>(i)];
-    box.begin[0] = (2 * i + 1) * plane[0] / (2 * rows);
-    box.extent[0] = 1;
-  }
-  return boxes;
-}
-
-std::vector<double> sampled_values(FileSet& files, const Field& field, Time time, std::int64_t most) {
-  std::vector<double> values;
-  for (const Box& box : sampled_boxes(files.grid().shape(), most)) {
-    const std::size_t begin = values.size();
-    values.resize(begin + static_cast<std::size_t>(box.extent.count()));
-    files.read(field, time, box, std::span(values).subspan(begin));
-  }
-  return values;
-}
-
-/// Spread over all, and over the hours of the day: a region has no sunshine at night.
-std::vector<Time> sampled_times(const std::vector<Time>& times) {
-  // The seventh, fourteenth, … of 24 steps: of 2, 4 or 8 that make a day each is among them.
-  constexpr std::size_t kTimes = 12, kBlock = 24, kOffset = 7;
-  if (times.empty()) return {};
-  const std::size_t last = times.size() - 1;
-  std::vector<Time> sampled = {times[last]};
-  for (std::size_t k = 0; k < kTimes; ++k) {
-    const std::size_t block = k * times.size() / kTimes / kBlock;
-    sampled.push_back(times[std::min(block * kBlock + k * kOffset % kBlock, last)]);
-  }
-  std::ranges::sort(sampled);
-  sampled.erase(std::unique(sampled.begin(), sampled.end()), sampled.end());
-  return sampled;
 }
 
 enum class Change : std::uint8_t { kSome, kNone, kMissing };
@@ -94,24 +51,6 @@ Change change_of(FileSet& files, const Field& field, std::int64_t most = kMostSa
     if (!std::ranges::equal(first, values, same)) return Change::kSome;
   }
   return states == 0 ? Change::kMissing : states == 1 ? Change::kSome : Change::kNone;
-}
-
-/// The part of the points, in percent, at which a changing field is exactly 0 at all sampled times, where it
-/// is nowhere else at any: land, most likely. 0: there is no such part.
-double always_zero(FileSet& files, const Field& field) {
-  std::vector<std::uint8_t> first;
-  int states = 0;
-  for (const Time time : sampled_times(files.times(field))) {
-    const std::vector<double> values = sampled_values(files, field, time, kFewSampled);
-    std::vector<std::uint8_t> zero(values.size());
-    std::ranges::transform(values, zero.begin(), [](double value) { return value == 0 ? 1 : 0; });
-    if (++states > 1 && zero != first) return 0;
-    if (std::ranges::find(zero, 1) == zero.end() || std::ranges::find(zero, 0) == zero.end()) return 0;
-    first = std::move(zero);
-  }
-  constexpr int kFewest = 3;
-  if (states < kFewest) return 0;
-  return 100.0 * static_cast<double>(std::ranges::count(first, 1)) / static_cast<double>(first.size());
 }
 
 /// Whether a selected constant field has one value everywhere, or none: nothing to learn from, nor to
@@ -157,10 +96,6 @@ class FieldChoice {
     if (first_reason_.empty()) first_reason_ = why;
     notices_.push_back(concat("left out: ", why));
   }
-  std::string looked_at(const Field& field) const {
-    return concat("at the ", sampled_times(files_.times(field)).size(), " times that were looked at");
-  }
-
   void add_constant(const VariableSummary& variable) {
     if (!variable.levels.empty()) {
       notices_.push_back(concat("left out: ", variable.name,
@@ -205,13 +140,13 @@ class FieldChoice {
         take_changing(variable);
         break;
       case Change::kMissing:
-        refuse(
-            concat(variable.name, " in ", files_.where(field), " is missing everywhere ", looked_at(field)));
+        refuse(concat(variable.name, " in ", files_.where(field), " is missing everywhere ",
+                      looked_at(files_, field)));
         break;
       case Change::kNone: {
         const bool flat = is_flat(files_, variable);
         notices_.push_back(concat(
-            variable.name, " does not change ", looked_at(field),
+            variable.name, " does not change ", looked_at(files_, field),
             flat ? ", and is the same everywhere: it is left out" : ": it is taken as constant (data.static)",
             "; name it in data.variables if it changes"));
         (flat ? fields_.flat : fields_.constant).push_back(variable.name);
@@ -248,7 +183,7 @@ class FieldChoice {
       const bool missing = change == Change::kMissing, all = names.size() == variable.levels.size();
       refuse(concat(
           variable.name, " in ", files_.where(first),
-          missing ? " is missing everywhere " : " does not change ", looked_at(first),
+          missing ? " is missing everywhere " : " does not change ", looked_at(files_, first),
           all                 ? ""
           : names.size() == 1 ? concat(" on the level ", names[0])
                               : concat(" on the levels ", join(names, ", ")),
@@ -267,13 +202,7 @@ class FieldChoice {
       variable.times = common_times(variable.times, files_.times({variable.name, level}));
     const Field first{variable.name,
                       variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())};
-    if (const double part = always_zero(files_, first); part > 0) {
-      notices_.push_back(
-          concat(first.name(), " is exactly 0 at the same ", std::clamp(std::round(part), 1.0, 99.0),
-                 " % of the points ", looked_at(first),
-                 ", and nowhere else: if that is land, or else no value, say so: data.missing {\"",
-                 variable.name, "\": 0}"));
-    }
+    for (std::string& remark : remarks_on_values(files_, first)) notices_.push_back(std::move(remark));
     changing_.push_back(std::move(variable));
   }
 

@@ -197,6 +197,36 @@ TEST_F(InitTest, LooksAtTheWholeGridAndAllOfTheDay) {
        "warning: left out: absent in " + folder_ / "fields.nc" + " is missing everywhere at the "});
 }
 
+/// Sums since midnight, ends of ranges, and fields of which nothing is to be said.
+TEST_F(InitTest, SaysWhatValuesAreLike) {
+  {
+    FieldFile file(folder_ / "fields.nc", FieldFile::steps(96, 0, 1));
+    const auto rate = [](std::size_t t, std::size_t i, std::size_t j) {
+      return (i * j + t) % 97 == 0 ? 0.1 : 1e-3 * std::max(0.0, wave(t, i, j));
+    };
+    file.field("t2m", [](auto t, auto i, auto j) { return 280 + wave(t, i, j); });
+    file.field("rain", rate);
+    // As ERA5-Land has it: at midnight that of the whole day.
+    file.field("tp", [&](std::size_t t, std::size_t i, std::size_t j) {
+      double sum = 0;
+      for (std::size_t hour = (t + 23) / 24 * 24 - 23; t > 0 && hour <= t; ++hour)
+        sum += 1 + rate(hour, i, j);
+      return sum;
+    });
+    file.field("cover", [](auto t, auto i, auto j) { return std::clamp(0.5 + wave(t, i, j), 0.0, 1.0); });
+    file.field("humidity",
+               [](auto t, auto i, auto j) { return std::clamp(50 + 80 * wave(t, i, j), 0.0, 100.0); });
+  }
+  expect_ok(init("--data " + quoted(folder_ / "fields.nc")));
+  expect_warnings(
+      {"warning: rain is never below 0, and is 0 at 5",
+       R"(data.clamp {"rain": [0, null]} keeps predictions there, and data.transforms {"rain": {"type": "log", "epsilon": 0.0001}} makes)",
+       "warning: tp grows from time to time at every point, and then begins anew",
+       R"(cover lies between 0 and 1, and often at the ends: data.clamp {"cover": [0, 1]})",
+       R"(humidity lies between 0 and 100, and often at the ends: data.clamp {"humidity": [0, 100]})"});
+  expect_no_warnings({"t2m ", "tp is", "rain grows", "cover grows", "humidity grows"});
+}
+
 TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
   {
     FieldFile file(folder_ / "fields.nc", FieldFile::steps(40, 0, 12));

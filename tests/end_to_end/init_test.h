@@ -47,6 +47,10 @@ class InitTest : public ::testing::Test {
     for (const std::string& part : parts)
       EXPECT_NE(warnings_.find(part), std::string::npos) << part << " in\n" << warnings_;
   }
+  void expect_no_warnings(const std::vector<std::string>& parts) const {
+    for (const std::string& part : parts)
+      EXPECT_EQ(warnings_.find(part), std::string::npos) << part << " in\n" << warnings_;
+  }
   /// Writes it, opens all that it names, and trains for a moment.
   void expect_runs(const std::string& arguments, const std::string& steps) {
     expect_ok(init(arguments));
