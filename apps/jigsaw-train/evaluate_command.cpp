@@ -9,6 +9,7 @@
 #include "evaluate/evaluation.h"
 #include "evaluate/image_evaluation.h"
 #include "evaluate/sequence_evaluation.h"
+#include "fields/data_forms.h"
 
 namespace jigsaw {
 
@@ -59,6 +60,7 @@ struct EvaluateArguments {
   std::vector<int> map_leads;
   std::vector<std::string> stations;  ///< files of observations
   std::string interpolation;          ///< as parse_place_value() takes it; "": linear
+  std::string time_tolerance;         ///< of observations, as duration_of() takes it; "": 0
   bool overwrite = false;
 };
 
@@ -136,8 +138,21 @@ void refuse_void(const EvaluateArguments& options) {
   if (options.stations.empty()) {
     refuse("--station-scores", !options.maps.stations.empty(), "--stations FILES");
     refuse("--interpolation", !options.interpolation.empty(), "--stations FILES");
+    refuse("--time-tolerance", !options.time_tolerance.empty(), "--stations FILES");
   }
   if (options.maps.errors.empty()) refuse("--map-leads", !options.map_leads.empty(), "--error-maps FILE");
+}
+
+/// Of --time-tolerance.
+Time tolerance_of(const std::string& text) {
+  if (text.empty()) return 0;
+  const std::optional<Time> time = duration_of(Json(text));
+  if (!time || *time < 0 || *time > kDay) {
+    throw ConfigError(
+        concat("command line: --time-tolerance must be a time of up to a day such as \"10 min\" ",
+               "(s, min, h or d), not \"", text, "\""));
+  }
+  return *time;
 }
 
 /// The least first, each once.
@@ -232,7 +247,8 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
         : options.period.size() == 1 ? "--period train"
                                      : "--period",
         options.stations,
-        parse_place_value(options.interpolation.empty() ? "linear" : options.interpolation)};
+        parse_place_value(options.interpolation.empty() ? "linear" : options.interpolation),
+        tolerance_of(options.time_tolerance)};
     if (!options.predictions.empty()) {
       evaluate_written_forecasts(configuration, job.folder, options.predictions, validation_only,
                                  of_forecasts, job.world, job.log);
@@ -334,6 +350,12 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
                   "How values at --stations are made of the grid's points: linear between the four around "
                   "each (the default), or nearest")
       .one_of({"linear", "nearest"});
+  command
+      .add_option(
+          "--time-tolerance", options->time_tolerance,
+          "How much earlier or later than a forecast's time observations of --stations may be, such as "
+          "\"10 min\"; of each station the nearest counts (default: not at all)")
+      .not_empty();
   command
       .add_option("--station-scores", options->maps.stations,
                   "A NetCDF file, or a table (.csv), to write the scores at each of --stations to")

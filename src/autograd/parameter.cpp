@@ -144,7 +144,7 @@ void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {
                             });
     };
     if (initial.kind != Initial::Kind::kConstant)
-      for_ranges(threads_for(rank_.context, count, kWork), count, 1, draw);
+      for_ranges(threads_for(rank_.context.host(), count, kWork), count, 1, draw);
     write_values(rank_.context, stored_.slice(segment.at + first, {count}), values);
   }
 }

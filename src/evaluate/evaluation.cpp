@@ -105,7 +105,7 @@ std::unique_ptr<Climatology> climatology_of(const ScoredForecasts& of, const std
 /// Observations at stations, and the scores against them; null where none are wanted. Collective.
 /// @param paths  files
 std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const std::vector<std::string>& paths,
-                                           PlaceValue how) {
+                                           const EvaluationOptions& options) {
   if (paths.empty()) return nullptr;
   Dataset& data = of.data;
   std::vector<std::string> of_variables;  // of tables there is nothing to share
@@ -120,12 +120,11 @@ std::unique_ptr<StationScores> stations_of(const ScoredForecasts& of, const std:
     if (data.files().of_months())
       throw ConfigError("command line: --stations are by dates, and data.time_step is \"month\"");
     if (of.world.rank() != 0) return;
-    const Time step = data.options().lead_time;
-    observations.emplace(paths, open_file, data,
-                         Period{of.starts.front() + step, of.starts.back() + of.leads() * step});
+    observations.emplace(paths, open_file, data, times_of_forecasts(data, of.starts, of.leads(), 1),
+                         options.station_tolerance);
   });
-  return std::make_unique<StationScores>(data, std::move(observations), how, of.leads(), of.members,
-                                         of.world);
+  return std::make_unique<StationScores>(data, std::move(observations), options.at_stations, of.leads(),
+                                         of.members, of.world);
 }
 
 /// Variables without scores at points that persistence has some at; they would be shown as missing alone.
@@ -314,7 +313,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
   together(world, [&] { climatology = climatology_of(of, paths, open_file, remarks); });
   for (const std::string& remark : remarks)
     if (!remark.empty()) log.warn(remark);
-  const std::unique_ptr<StationScores> stations = stations_of(of, station_paths, options.at_stations);
+  const std::unique_ptr<StationScores> stations = stations_of(of, station_paths, options);
   if (stations)
     for (const std::string& remark : stations->remarks()) log.warn(remark);
   for (const std::string& warning : coverage_of(data, leads, options.period)) log.warn(warning);

@@ -24,6 +24,7 @@ struct EvaluationOptions {
   std::string period = "data.valid";       ///< what names the windows that are scored
   std::vector<std::string> stations = {};  ///< files or patterns of observations; none: none
   PlaceValue at_stations = PlaceValue::kLinear;
+  Time station_tolerance = 0;  ///< from times of observations to those that they count at
 };
 
 /// The validation of a trained model without training: over all windows of data.valid, scored as

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "base/lower_case.h"
@@ -67,8 +69,11 @@ Time time_in(const TextTable& table, std::size_t column) {
 }  // namespace
 
 StationObservations::StationObservations(const std::vector<std::string>& paths, const FileOpener& open,
-                                         Dataset& data, const Period& wanted)
-    : data_(data), wanted_(wanted) {
+                                         Dataset& data, std::vector<Time> times, Time tolerance)
+    : data_(data),
+      times_(std::move(times)),
+      tolerance_(tolerance),
+      wanted_{times_.front() - tolerance, times_.back() + tolerance} {
   data.files().require_dates("--stations");
   for (const std::string& path : paths) {
     if (!is_variable_file(path)) {
@@ -80,8 +85,9 @@ StationObservations::StationObservations(const std::vector<std::string>& paths, 
   }
   for (const auto& [channel, observed] : observed_) channels_.push_back(channel);
   bring_together();
-  const bool any =
-      std::ranges::any_of(observed_, [](const auto& of_channel) { return !of_channel.second.at.empty(); });
+  const bool any = std::ranges::any_of(observed_, [](const auto& of_channel) {
+    return std::ranges::find(of_channel.second.places, true) != of_channel.second.places.end();
+  });
   if (!any) refuse_period();
 }
 
@@ -310,25 +316,46 @@ std::size_t StationObservations::add_place(const std::string& name, double latit
   return of_name.back();
 }
 
-void StationObservations::add(int channel, Time time, std::size_t place, float value) {
-  if (!wanted_.contains(time) || !std::isfinite(value)) return;
-  observed_[channel].at[time].push_back({static_cast<std::uint32_t>(place), value});
+/// The nearest time of forecasts, of two as near the earlier one; nothing where none is near enough.
+std::optional<Time> StationObservations::counts_at(Time time) const {
+  const auto later = std::ranges::lower_bound(times_, time);
+  std::optional<Time> nearest;
+  if (later != times_.begin()) nearest = *std::prev(later);
+  if (later != times_.end() && (!nearest || *later - time < time - *nearest)) nearest = *later;
+  return nearest && std::abs(*nearest - time) <= tolerance_ ? nearest : std::nullopt;
 }
 
-/// Orders what was observed by place. Where there are several values of one place and time these are equal.
+void StationObservations::add(int channel, Time time, std::size_t place, float value) {
+  if (!wanted_.contains(time) || !std::isfinite(value)) return;
+  Observed& observed = observed_[channel];
+  observed.places.resize(std::max(observed.places.size(), place + 1));
+  observed.places[place] = true;
+  if (const std::optional<Time> at = counts_at(time)) {
+    observed.at[*at].push_back(
+        {static_cast<std::uint32_t>(place), value, static_cast<std::int32_t>(time - *at)});
+  }
+}
+
+/// Orders what was observed by place, and takes of each what is nearest to the time. Where there are several
+/// values of one place and time these are equal.
 void StationObservations::bring_together() {
+  const auto order = [](const Observation& one) {
+    return std::tuple(one.place, std::abs(one.later), one.later);
+  };
   for (auto& [channel, observed] : observed_) {
     observed.places.resize(places_.size());
     for (auto& [time, all] : observed.at) {
-      std::ranges::stable_sort(all, {}, &Observation::place);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        observed.places[all[i].place] = true;
-        if (i == 0 || all[i].place != all[i - 1].place || all[i].value == all[i - 1].value) continue;
+      std::ranges::stable_sort(all, {}, order);
+      for (std::size_t i = 1; i < all.size(); ++i) {
+        if (order(all[i]) != order(all[i - 1]) || all[i].value == all[i - 1].value) continue;
         throw DataError(concat("--stations hold different values of ",
                                data_.channels().targets[static_cast<std::size_t>(channel)].name, " at ",
-                               printable(places_.names[all[i].place]), ", ", data_.files().text_of(time),
-                               ": ", all[i - 1].value, " and ", all[i].value));
+                               printable(places_.names[all[i].place]), ", ",
+                               data_.files().text_of(time + all[i].later), ": ", all[i - 1].value, " and ",
+                               all[i].value));
       }
+      const auto same_place = [](const Observation& a, const Observation& b) { return a.place == b.place; };
+      all.erase(std::unique(all.begin(), all.end(), same_place), all.end());
     }
   }
 }

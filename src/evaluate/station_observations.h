@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,13 +21,16 @@ namespace jigsaw::inline evaluate {
 /// places of one name that are no more than 0.01° apart are one. For the rank that scores.
 class StationObservations {
  public:
-  /// Reads what lies in a period, in single precision and the units of the data.
-  /// @param data  whose targets are compared with them. @param wanted  in its calendar
+  /// Reads what was observed at these times, in single precision and the units of the data.
+  /// @param data  whose targets are compared with them.
+  /// @param times  of the forecasts in its calendar, ascending
+  /// @param tolerance  what was observed so much earlier or later counts as observed at the nearest of them,
+  /// of a place what is nearest to it, of two as near the earlier one.
   /// @throws DataError  for files that hold none of the targets, or one on a grid, in a unit of another
   /// quantity or in another calendar, or of another kind (require_same_kind(), limits_of()), for different
-  /// values of one place and time, and where nothing was observed in the period.
+  /// values of one place and time, and where nothing was observed from the first of the times to the last.
   StationObservations(const std::vector<std::string>& paths, const FileOpener& open, Dataset& data,
-                      const Period& wanted);
+                      std::vector<Time> times, Time tolerance);
 
   const NamedPlaces& places() const { return places_; }
   /// Target channels that were observed anywhere, ascending.
@@ -35,17 +39,18 @@ class StationObservations {
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// Of all places at a time, NaN where nothing was observed.
   std::vector<double> at(int channel, Time time) const;
-  /// Whether anything was observed at a place in the period.
+  /// Whether anything was observed at a place from the first of the times to the last.
   bool observes(int channel, std::size_t place) const;
 
  private:
   struct Observation {
     std::uint32_t place;
     float value;
+    std::int32_t later;  ///< than the time that it counts at, in s
   };
   /// Of a channel.
   struct Observed {
-    std::map<Time, std::vector<Observation>> at;  ///< by place, once all is read
+    std::map<Time, std::vector<Observation>> at;  ///< by place, one of each, once all is read
     std::vector<bool> places;                     ///< where anything was observed
   };
   /// What is said of a channel once.
@@ -73,9 +78,12 @@ class StationObservations {
   void add(int channel, Time time, std::size_t place, float value);
   bool note_time(Time time);
   void bring_together();
+  std::optional<Time> counts_at(Time time) const;
   [[noreturn]] void refuse_period() const;
 
   Dataset& data_;
+  std::vector<Time> times_;
+  Time tolerance_;
   Period wanted_;
   NamedPlaces places_;
   std::map<std::string, std::vector<std::size_t>> known_;  // by name

@@ -40,6 +40,12 @@ double between(const double* field, const Town& town) {
          down * ((1 - along) * at(top + 1, left) + along * at(top + 1, left + 1));
 }
 
+void refused(const Outcome& outcome, int code, const std::string& words) {
+  EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find(words), std::string::npos) << outcome.errors()[0];
+}
+
 class Stations : public TrainedForecasts {
  protected:
   static std::string towns() {
@@ -318,6 +324,36 @@ TEST_F(Stations, TablesHoldTheSame) {
   EXPECT_EQ(lines_of(folder() / "s.csv")[1][0], "47.38 8.57");
 }
 
+/// Of what is near a forecast's time the nearest counts, of two as near the earlier one.
+TEST_F(Stations, ObservationsNearTheTimesOfForecastsCountWhereTheyMay) {
+  const auto table = [](const std::vector<std::pair<const char*, double>>& rows) {
+    std::string text = "time,lat,lon,t2m [K]\n";
+    for (const auto& [time, value] : rows) text += concat("2021-02-01T", time, ",47.38,8.57,", value, "\n");
+    return text;
+  };
+  const auto scored = [&](const std::string& text, const std::string& options) {
+    folder().write("near.csv", text);
+    const Outcome outcome =
+        evaluate(1, "--stations " + (folder() / "near.csv") + " --json " + (folder() / "s.json") + options);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return std::pair(Json::parse(read(folder() / "s.json")).at("stations"), outcome.err);
+  };
+  const std::string near = table({{"11:50", 290}, {"12:20", 300}}), exact = table({{"12:00", 290}});
+  const auto [none, warned] = scored(near, "");
+  EXPECT_NE(warned.find("at none of the times of the forecasts"), std::string::npos) << warned;
+  EXPECT_NE(warned.find("(--time-tolerance takes near ones)"), std::string::npos) << warned;
+  const Json wanted = scored(exact, "").first;
+  EXPECT_GT(wanted.at("scores").at("t2m").at("all").at("pairs")[0].get<int>(), 0);
+  EXPECT_EQ(scored(near, " --time-tolerance '15 min'").first, wanted);
+  EXPECT_EQ(scored(near, " --time-tolerance 0.5h").first, wanted) << "the nearest of two";
+  EXPECT_EQ(scored(table({{"12:10", 300}, {"11:50", 290}}), " --time-tolerance 15min").first, wanted)
+      << "the earlier of two as near";
+  EXPECT_EQ(scored(table({{"12:10", 300}, {"12:00", 290}}), " --time-tolerance 15min").first, wanted);
+  refused(evaluate(1, "--stations " + (folder() / "near.csv") + " --time-tolerance soon"), 2,
+          "--time-tolerance must be a time of up to a day such as \"10 min\"");
+  refused(evaluate(1, "--time-tolerance 5min"), 2, "no effect without --stations");
+}
+
 /// Whole numbers are names; what is none, or missing, is its position. Nothing else lies along the stations.
 TEST_F(Stations, NumbersNamePlaces) {
   {
@@ -407,24 +443,19 @@ TEST_F(Stations, WhatIsOfAnotherKindIsRefused) {
     return run(1, "evaluate --config " + (folder() / "rain.json") + " --checkpoint " + run_of_rain +
                       " --stations '" + (folder() / name) + "'");
   };
-  const auto refused = [&](const std::string& name, const std::string& words) {
-    const Outcome outcome = score(name);
-    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
-    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
-    EXPECT_NE(outcome.errors()[0].find(words), std::string::npos) << outcome.errors()[0];
-  };
   write("same.nc", 10, 6, false, 3);
   const Outcome same = score("same.nc");
   EXPECT_EQ(same.exit_code, 0) << same.err;
   EXPECT_TRUE(same.said().empty()) << same.err;
   write("higher.nc", 100, 6, false, 3);
-  refused("higher.nc", "is at 100 m, and the data at 10 m");
+  refused(score("higher.nc"), 3, "is at 100 m, and the data at 10 m");
   write("hourly.nc", 10, 1, false, 3);
-  refused("hourly.nc", "is over 1 h, and the data or other files over 6 h");
+  refused(score("hourly.nc"), 3, "is over 1 h, and the data or other files over 6 h");
   write("begin.nc", 10, -6, false, 3);  // times stand at the begin of their sums
-  refused("begin.nc", "bring its times to the same place in their bounds");
+  refused(score("begin.nc"), 3, "bring its times to the same place in their bounds");
   write("other.nc", 10, 6, false, 4);
-  refused("other.nc' '" + (folder() / "same.nc"), "hold different values of rain at 0, 2021-01-06T");
+  refused(score("other.nc' '" + (folder() / "same.nc")), 3,
+          "hold different values of rain at 0, 2021-01-06T");
   // What is no measurement counts, and is told.
   write("odd.nc", 10, 6, false, -9999);
   const Outcome wrong = score("odd.nc");
@@ -433,11 +464,6 @@ TEST_F(Stations, WhatIsOfAnotherKindIsRefused) {
 }
 
 TEST_F(Stations, WrongPlacesAndObservationsAreOneSentence) {
-  const auto refused = [](const Outcome& outcome, int code, const std::string& words) {
-    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
-    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
-    EXPECT_NE(outcome.errors()[0].find(words), std::string::npos) << outcome.errors()[0];
-  };
   const auto of_table = [&](const std::string& table) {
     folder().write("wrong.csv", table);
     return predict(1, "wrong.nc", "--start 2021-02-02 --points " + (folder() / "wrong.csv"));
