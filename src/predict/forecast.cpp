@@ -21,6 +21,7 @@
 #include "predict/forecast_stop.h"
 #include "predict/grid_places.h"
 #include "predict/kept_states.h"
+#include "predict/missing_at_start.h"
 #include "predict/outside_range.h"
 #include "predict/packed_piece.h"
 #include "predict/physical.h"
@@ -69,6 +70,7 @@ class ForecastRun {
   std::string not_finite();
   /// A sentence of each variable whose states leave what the model was trained on. Collective.
   std::vector<std::string> outside() { return outside_.remarks(data_, run_.world()); }
+  std::string of_latest() const { return latest_remark(data_, options_, starts_); }
   /// What is remarkable of prescribed fields, before anything is read, and after run(), which is collective.
   std::vector<std::string> gaps() const;
   std::vector<std::string> units();
@@ -90,8 +92,6 @@ class ForecastRun {
                                       static_cast<std::size_t>(samples_of(batch)));
   }
   Batch read(std::int64_t batch, int lead);
-  void note_starts(std::int64_t batch, const Box& box, const Array& origin);
-  std::vector<std::string> blank_starts();
   RolloutState state_before(std::int64_t batch);
   bool should_stop() { return stop_is_asked(options_.stop, run_.world()); }
   void know_start(std::int64_t number, const Batch& batch);
@@ -127,10 +127,10 @@ class ForecastRun {
   FirstNotFinite not_finite_;
   OutsideRange outside_;
   bool ended_outside_ = false;
-  std::optional<KeptStates> states_;   // where they are kept
-  std::vector<double> digests_;        // start_digests() of the batch in work
-  std::vector<int> ran_;               // of each batch, the last step that the model made
-  std::vector<double> seen_at_start_;  // by start and target: 1 where this rank has found a value
+  std::optional<KeptStates> states_;  // where they are kept
+  std::vector<double> digests_;       // start_digests() of the batch in work
+  std::vector<int> ran_;              // of each batch, the last step that the model made
+  MissingAtStart missing_;
   // On the rank that writes.
   std::unique_ptr<OutputFile> output_, restart_output_;
   std::unique_ptr<ForecastFile> file_;
@@ -171,7 +171,7 @@ void ForecastRun::open(const TrainedModel& model) {
   int first = 0;
   starts_ = starts_of(data_, options_, first);
   path_ = named_by_start(options_.output, starts_, data_.files());
-  seen_at_start_.assign(starts_.size() * data_.channels().targets.size(), 0);
+  missing_ = MissingAtStart(data_, starts_.size());
   if (options_.time_series && starts() > 1) {
     throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
                              " starts; name one by --start"));
@@ -219,45 +219,9 @@ Batch ForecastRun::read(std::int64_t batch, int lead) {
   request.origin = true;
   request.rims = !data_.rim().empty();
   Batch read = reader_->read(request, rank_.context.host());
-  if (request.starts()) note_starts(batch, request.target, read.origin);
+  if (request.starts())
+    missing_.note(static_cast<std::size_t>(batch * placed_.samples()), request.target, read.origin);
   return read;
-}
-
-/// Which targets this rank found a value of at the starts of a batch. For the thread that reads.
-void ForecastRun::note_starts(std::int64_t batch, const Box& box, const Array& origin) {
-  if (box.empty()) return;
-  const HostView<const double> values(origin);
-  const auto channels = static_cast<std::size_t>(box.extent[3]),
-             size = values.size() / static_cast<std::size_t>(box.extent[0]);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::size_t start = static_cast<std::size_t>(batch * placed_.samples() + box.begin[0]) + i / size,
-                      channel = static_cast<std::size_t>(box.begin[3]) + i % channels;
-    double& seen = seen_at_start_[start * data_.channels().targets.size() + channel];
-    if (!std::isnan(values[i])) seen = 1;
-  }
-}
-
-/// A sentence for each prognostic variable that is missing everywhere at some of the starts. Collective.
-std::vector<std::string> ForecastRun::blank_starts() {
-  const std::vector<double> seen = run_.world().all_reduce(seen_at_start_, ReduceOp::kMax);
-  const std::vector<Channel>& targets = data_.channels().targets;
-  std::vector<std::string> remarks;
-  std::set<std::string> told;
-  for (std::size_t c = 0; c < targets.size(); ++c) {
-    if (targets[c].role != Role::kPrognostic) continue;
-    std::vector<Time> blank;
-    const std::size_t ran =
-        std::min(starts_.size(), ran_.size() * static_cast<std::size_t>(placed_.samples()));
-    for (std::size_t start = 0; start < ran; ++start)
-      if (seen[start * targets.size() + c] == 0) blank.push_back(starts_[start]);
-    if (blank.empty() || !told.insert(targets[c].field.variable).second) continue;
-    remarks.push_back(concat(
-        targets[c].name, " is missing everywhere at ", data_.files().text_of(blank.front()),
-        blank.size() > 1 ? concat(", and at ", blank.size() - 1, " more of ", counted(starts(), "start"))
-                         : std::string(),
-        "; the model was given its mean there"));
-  }
-  return remarks;
 }
 
 /// What the file holds of a step, f64; undefined on a rank without a piece.
@@ -547,7 +511,8 @@ std::vector<std::string> ForecastRun::blanks() {
     given.insert(given.end(), times.begin(), times.end());
   }
   std::vector<std::string> remarks = blank_remarks(data_, std::move(given), run_.world());
-  const std::vector<std::string> of_starts = blank_starts();
+  const std::size_t ran = std::min(starts_.size(), ran_.size() * static_cast<std::size_t>(placed_.samples()));
+  const std::vector<std::string> of_starts = missing_.remarks(std::span(starts_).first(ran), run_.world());
   remarks.insert(remarks.end(), of_starts.begin(), of_starts.end());
   return remarks;
 }
@@ -603,6 +568,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
   if (!run.of_places().empty()) log.warn(run.of_places());
+  if (const std::string remark = run.of_latest(); !remark.empty()) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
   for (const std::string& warning : run.units()) log.warn(warning);
   const double before = now();

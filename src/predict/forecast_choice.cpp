@@ -162,6 +162,23 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options,
   return starts;
 }
 
+std::string latest_remark(const Dataset& data, const ForecastOptions& options,
+                          const std::vector<Time>& starts) {
+  if (options.restart_from != nullptr || std::ranges::count(options.starts, kLatest) == 0) return "";
+  std::optional<Time> newest;
+  for (const Field& field : fields_of(data.channels().inputs, Role::kPrognostic)) {
+    const std::vector<Time>& times = data.files().times(field);
+    if (!times.empty()) newest = std::max(newest.value_or(times.back()), times.back());
+  }
+  if (!newest || *newest <= starts.back()) return "";
+  try {
+    data.require_inputs(*newest, options.steps);
+  } catch (const DataError& error) {
+    return concat("--start latest is ", data.files().text_of(starts.back()), ", for ", error.what());
+  }
+  return "";
+}
+
 void require_leads(const WrittenLeads& leads) {
   if (leads.count() >= 1) return;
   throw ConfigError(concat(

@@ -13,6 +13,11 @@ namespace jigsaw::inline predict {
 /// DataError  where the files lack what a forecast is given.
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options, int& first);
 
+/// Why "latest" is not the newest time that the files hold of any input, where it is not; else "".
+/// @param starts  as starts_of() gave them
+std::string latest_remark(const Dataset& data, const ForecastOptions& options,
+                          const std::vector<Time>& starts);
+
 /// A name in which "{start}" stands for when the one forecast starts: "2019-03-01T0600", of months "2019-03".
 /// @throws ConfigError  of several.
 std::string named_by_start(const std::string& output, const std::vector<Time>& starts, const FileSet& files);

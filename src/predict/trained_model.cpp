@@ -71,6 +71,13 @@ bool decides_grid(const std::string& key) {
   return std::ranges::any_of(kKeys, [&](std::string_view name) { return key.starts_with(name); });
 }
 
+/// place_warnings() of what a checkpoint was trained with.
+std::vector<std::string> places_elsewhere(const FoundCheckpoint& found, const SampleSource& data) {
+  const Json& extra = found.stored.manifest.extra;
+  const auto trained = order_of(extra.is_object() ? extra.value("data", Json()) : Json());
+  return trained ? place_warnings(data, *trained, found.path) : std::vector<std::string>();
+}
+
 /// Where weights have extents of the grid, as those of mixers, it must be that of training, and where no
 /// target in the files says what it is.
 void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun& run) {
@@ -88,7 +95,13 @@ void check_grid(const FoundCheckpoint& found, const std::string& kind, OpenedRun
   const Shape shape = run.data().grid().shape();
   const Json here = std::vector<std::int64_t>(shape.begin(), shape.end());
   const Json there = extra.at("data").is_object() ? extra.at("data").value("grid", here) : here;
-  if (there == here) return;
+  if (there == here) {
+    const std::vector<std::string> elsewhere = places_elsewhere(found, run.data());
+    if (!fits && !elsewhere.empty())
+      throw CheckpointError(
+          concat("the checkpoint ", found.path, " does not fit the data: ", elsewhere.front()));
+    return;
+  }
   std::string advice =
       known ? "use files on the grid that it was trained on"
             : "these files hold no target, whose grid is the model's: add one that does, or name "
@@ -210,9 +223,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
     log.warn(warning);
   const Json& extra = found.stored.manifest.extra;
   trained_on_ = training_parts(extra);
-  if (const auto trained = order_of(extra.is_object() ? extra.value("data", Json()) : Json())) {
-    for (const std::string& warning : place_warnings(run_->data(), *trained, found.path)) log.warn(warning);
-  }
+  for (const std::string& warning : places_elsewhere(found, run_->data())) log.warn(warning);
   if (const auto remark = inputs_remark(found, run_->configuration())) log.warn(*remark);
   if (const auto* fields = dynamic_cast<const Dataset*>(&run_->data())) {
     if (const auto remark = calendar_remark(found, *fields)) log.warn(*remark);

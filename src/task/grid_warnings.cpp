@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "grids/axis_map.h"
+#include "grids/degrees.h"
 #include "layers/global_rows.h"
 #include "samples/dataset.h"
 #include "task/loss_types.h"
@@ -169,24 +171,36 @@ std::vector<std::string> target_warnings(const SampleSource& data) {
 
 std::vector<std::string> place_warnings(const SampleSource& data, const GridOrder& trained,
                                         const std::string& model) {
-  constexpr double kLeast = 0.02;  // of the extent of the grid, by which its ends have moved
+  constexpr double kLeast = 0.1;  // of a step between points, by which an end has moved
   const auto* fields = dynamic_cast<const Dataset*>(&data);
-  if (fields == nullptr || !data.grid().geographic || !trained.corners.empty()) return {};
+  const Grid& grid = data.grid();
+  if (fields == nullptr || (!grid.geographic && grid.corners.empty())) return {};
+  if (!trained.corners.empty() || !grid.corners.empty()) {
+    if (alike_corners(trained.corners, grid.corners)) return {};
+    return {concat("the corners of the grid of the data do not lie where those did that ", model,
+                   " was trained with, which takes these places for those")};
+  }
   std::vector<std::string> warnings;
   const auto compare = [&](ForcingKind forcing, const char* name, std::size_t axis,
                            const std::array<double, 2>& ends) {
-    if (std::ranges::count(fields->options().forcings, forcing) == 0) return;
-    const std::vector<double>& here = data.grid().axes[axis].coordinates;
+    const std::vector<double>& here = grid.axes[axis].coordinates;
     // Longitudes are the same place any number of circles on.
-    const double turns = axis == 1 ? 360 * std::round((here.front() - ends[0]) / 360) : 0;
+    const double turns = axis == 1 ? kCircle * std::round((here.front() - ends[0]) / kCircle) : 0;
     const double moved =
         std::max(std::abs(here.front() - turns - ends[0]), std::abs(here.back() - turns - ends[1]));
-    if (!(moved > kLeast * std::abs(ends[1] - ends[0]))) return;
-    warnings.push_back(concat(
-        "data.forcings has ", name, ", which counts from the middle of the grid in deviations of it: of ",
-        coordinate_text(here.front()), " to ", coordinate_text(here.back()), " degrees here and of ",
-        coordinate_text(ends[0]), " to ", coordinate_text(ends[1]), " where ", model,
-        " was trained, which takes these places for those; sin_cos_", name, " is of the place itself"));
+    const double step =
+        std::abs(here.back() - here.front()) / static_cast<double>(std::max<std::size_t>(here.size() - 1, 1));
+    if (!(moved > kLeast * step)) return;
+    std::string warning = concat("the ", name, "s of the data, ", coordinate_text(here.front()), " to ",
+                                 coordinate_text(here.back()), " degrees, are not those that ", model,
+                                 " was trained with, ", coordinate_text(ends[0]), " to ",
+                                 coordinate_text(ends[1]), ", which takes these places for those");
+    if (std::ranges::count(fields->options().forcings, forcing) > 0) {
+      warning += concat("; so does data.forcings' ", name,
+                        ", which counts from the middle of the grid in deviations of it, where sin_cos_",
+                        name, " is of the place itself");
+    }
+    warnings.push_back(std::move(warning));
   };
   compare(ForcingKind::kLatitude, "latitude", 0, trained.rows);
   compare(ForcingKind::kLongitude, "longitude", 1, trained.columns);

@@ -32,8 +32,9 @@ std::vector<std::string> area_warnings(const Configuration& configuration, const
 /// predicted is compared with interpolated values; none where the configuration names a grid.
 std::vector<std::string> target_warnings(const SampleSource& data);
 
-/// That the forcings latitude and longitude, which are counted from the middle of the grid in its deviations,
-/// say other places than those that a model was trained with. @param trained  its rows and columns.
+/// That rows and columns lie elsewhere than those that a model was trained with, and what the forcings
+/// latitude and longitude make of it, which are counted from the middle of the grid in its deviations.
+/// @param trained  the ends of its rows and columns, or its corners.
 /// @param model  what it is called.
 std::vector<std::string> place_warnings(const SampleSource& data, const GridOrder& trained,
                                         const std::string& model);

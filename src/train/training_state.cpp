@@ -153,9 +153,10 @@ Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh) 
 
 namespace {
 
-/// What statistics decide of a run: not the ends of values, which checkpoints of before do not know.
+/// What statistics decide of a run: not the ends of values and how many are missing, which checkpoints of
+/// before do not know.
 std::string decisive_text(Statistics statistics) {
-  for (auto& [name, field] : statistics.fields) field.least = field.largest = {};
+  for (auto& [name, field] : statistics.fields) field.least = field.largest = field.missing = {};
   return statistics.to_text();
 }
 

@@ -199,6 +199,35 @@ TEST_F(Predict, RestoresWhatIsMissing) {
   }
 }
 
+/// A grid that has moved is told; one that begins elsewhere on the circle, or runs from the south, is the same.
+TEST_F(Predict, PlacesOtherThanThoseOfTrainingAreTold) {
+  namespace fs = std::filesystem;
+  const auto moved = [](const std::string& name, const char* coordinate, double by) {
+    const std::string copy = folder() / name;
+    fs::copy_file(data() + "/sample_2021-02.nc", copy);
+    int file = 0, variable = 0;
+    EXPECT_EQ(nc_open(copy.c_str(), NC_WRITE, &file), NC_NOERR);
+    EXPECT_EQ(nc_inq_varid(file, coordinate, &variable), NC_NOERR);
+    std::vector<double> degrees = NetcdfReader(copy).values(coordinate);
+    for (double& degree : degrees) degree += by;
+    EXPECT_EQ(nc_put_var_double(file, variable, degrees.data()), NC_NOERR);
+    EXPECT_EQ(nc_close(file), NC_NOERR);
+    return predict(1, "moved.nc", "--overwrite --start 2021-02-02 --input " + copy);
+  };
+  const Outcome columns = moved("east.nc", "longitude", 2.5);
+  EXPECT_EQ(columns.exit_code, 0) << columns.err;
+  EXPECT_NE(columns.err.find("warning: the longitudes of the data, 2.5 to 357.5 degrees, are not those that"),
+            std::string::npos)
+      << columns.err;
+  EXPECT_NE(columns.err.find("was trained with, 0 to 355, which takes these places for those; so does"),
+            std::string::npos)
+      << columns.err;
+  EXPECT_EQ(columns.err.find("the latitudes"), std::string::npos) << columns.err;
+  const Outcome same = moved("round.nc", "longitude", -360);
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_TRUE(same.said().empty()) << same.err;
+}
+
 TEST_F(Predict, WritesWhatIsAskedFor) {
   ASSERT_EQ(predict(1, "u10.nc", "--variables u10 --start 2021-02-02").exit_code, 0);
   const NetcdfReader file(folder() / "u10.nc");

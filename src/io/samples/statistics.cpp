@@ -122,6 +122,7 @@ FieldStatistics summarise(const std::string& units, const Channel& channel, cons
   if (total.state.count > 0) {
     statistics.least = total.state.least;
     statistics.largest = total.state.largest;
+    if (!channel.fill) statistics.missing = seen_values(total.state, total.points).missing;
   }
   return statistics;
 }
@@ -264,6 +265,7 @@ std::string Statistics::to_text() const {
     if (field.fill) json["fields"][name]["fill"] = *field.fill;
     if (field.least) json["fields"][name]["least"] = *field.least;
     if (field.largest) json["fields"][name]["largest"] = *field.largest;
+    if (field.missing) json["fields"][name]["missing"] = *field.missing;
   }
   // Units may be no UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -295,6 +297,7 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
     if (field.contains("fill")) statistics.fields[name].fill = number_of(field, "fill", where);
     if (field.contains("least")) statistics.fields[name].least = number_of(field, "least", where);
     if (field.contains("largest")) statistics.fields[name].largest = number_of(field, "largest", where);
+    if (field.contains("missing")) statistics.fields[name].missing = number_of(field, "missing", where);
   }
   return statistics;
 }

@@ -26,6 +26,9 @@ struct FieldStatistics {
   std::optional<double> fill = {};
   /// The ends of the transformed values; nothing where statistics do not say, as those of files may.
   std::optional<double> least = {}, largest = {};
+  /// The part of the points without a value, 0 to 1; nothing where statistics do not say, or missing values
+  /// count.
+  std::optional<double> missing = {};
 
   bool operator==(const FieldStatistics&) const = default;
 };
