@@ -36,7 +36,7 @@ struct Sizes {
 };
 
 /// Of a packed projection [B, tokens, 3, heads, d], or of queries alone and keys with values.
-CudnnAttentionProblem problem_of(const Sizes& s, bool backward, DType result) {
+CudnnAttentionProblem problem_of(const Sizes& s, bool backward) {
   const bool packed = s.queries == s.keys;
   const std::int64_t width = s.heads * s.head_size;
   const auto places = [](std::int64_t tokens, std::int64_t stride) {
@@ -55,7 +55,6 @@ CudnnAttentionProblem problem_of(const Sizes& s, bool backward, DType result) {
   problem.k = problem.v = problem.dk = problem.dv = places(s.keys, packed ? 3 * width : 2 * width);
   problem.lse_batch = s.heads * s.queries;
   problem.lse_head = s.queries;
-  problem.result = result;
   return problem;
 }
 
@@ -88,31 +87,28 @@ TEST(CudnnAttentionPlans, AllOfTheModels) {
                             {1, 16, 8190, 8190, 64}, {8, 4, 77, 77, 24},        {4, 4, 39, 38, 24}};
   for (const std::int64_t size : {24, 40, 72, 80, 104, 120, 128}) all.push_back({1, 2, 300, 300, size});
   for (const Sizes& s : all) {
-    for (const DType result : {DType::kBfloat16, DType::kFloat32}) {
-      if (s.queries == 300 && result == DType::kFloat32) continue;  // the test would take too long
-      std::string why;
-      const CudnnAttentionProblem forward = problem_of(s, false, result);
-      const auto plan = CudnnAttentionPlan::make(forward, h100(), why);
-      ASSERT_TRUE(plan.has_value()) << forward.text() << ": " << why;
-      EXPECT_LE(plan->workspace_bytes(), std::int64_t{1} << 29) << forward.text();
-      const LargestPart part(problem_of(s, true, result));
-      const CudnnAttentionProblem& backward = part.problem;
-      why = part.why;
-      if (const std::string refusal = CudnnAttentionPlan::refusal(backward); !refusal.empty()) {
-        EXPECT_EQ(refusal.rfind(
-                      backward.queries == 1 ? "its gradients may not be numbers" : "4 does not divide", 0),
-                  0U)
-            << refusal;
-        EXPECT_FALSE(part.bytes.has_value());
-        EXPECT_EQ(why, refusal);
-        continue;
-      }
-      ASSERT_TRUE(part.bytes.has_value()) << backward.text() << ": " << why;
-      const double pairs = static_cast<double>(backward.batches * backward.heads * backward.queries * s.keys);
-      EXPECT_LE(static_cast<double>(*part.bytes), 1.1 * (1 << 29)) << backward.text();
-      EXPECT_GE(static_cast<double>(*part.bytes), 2 * pairs)
-          << backward.text() << ": without room for the pairs it adds up dq in any order";
+    std::string why;
+    const CudnnAttentionProblem forward = problem_of(s, false);
+    const auto plan = CudnnAttentionPlan::make(forward, h100(), why);
+    ASSERT_TRUE(plan.has_value()) << forward.text() << ": " << why;
+    EXPECT_LE(plan->workspace_bytes(), std::int64_t{1} << 29) << forward.text();
+    const LargestPart part(problem_of(s, true));
+    const CudnnAttentionProblem& backward = part.problem;
+    why = part.why;
+    if (const std::string refusal = CudnnAttentionPlan::refusal(backward); !refusal.empty()) {
+      EXPECT_EQ(
+          refusal.rfind(backward.queries == 1 ? "its gradients may not be numbers" : "4 does not divide", 0),
+          0U)
+          << refusal;
+      EXPECT_FALSE(part.bytes.has_value());
+      EXPECT_EQ(why, refusal);
+      continue;
     }
+    ASSERT_TRUE(part.bytes.has_value()) << backward.text() << ": " << why;
+    const double pairs = static_cast<double>(backward.batches * backward.heads * backward.queries * s.keys);
+    EXPECT_LE(static_cast<double>(*part.bytes), 1.1 * (1 << 29)) << backward.text();
+    EXPECT_GE(static_cast<double>(*part.bytes), 2 * pairs)
+        << backward.text() << ": without room for the pairs it adds up dq in any order";
   }
 }
 
@@ -120,22 +116,20 @@ TEST(CudnnAttentionPlans, AllOfTheModels) {
 /// formed at once.
 TEST(CudnnAttentionPlans, InAnyOrderTakesLittle) {
   for (const Sizes& s : {Sizes{1, 16, 16380, 16380, 64}, {4, 8, 16384, 16384, 128}, {2, 6, 128, 333, 128}}) {
-    for (const DType result : {DType::kBfloat16, DType::kFloat32}) {
-      CudnnAttentionProblem backward = problem_of(s, true, result);
-      backward.deterministic = false;
-      const LargestPart part(backward);
-      EXPECT_EQ(part.problem.text(), backward.text());
-      ASSERT_TRUE(part.bytes.has_value()) << backward.text() << ": " << part.why;
-      const double dq = 4.0 * static_cast<double>(s.batches * s.heads * s.queries * s.head_size);
-      EXPECT_LE(static_cast<double>(*part.bytes), 1.2 * dq + (1 << 20)) << backward.text();
-    }
+    CudnnAttentionProblem backward = problem_of(s, true);
+    backward.deterministic = false;
+    const LargestPart part(backward);
+    EXPECT_EQ(part.problem.text(), backward.text());
+    ASSERT_TRUE(part.bytes.has_value()) << backward.text() << ": " << part.why;
+    const double dq = 4.0 * static_cast<double>(s.batches * s.heads * s.queries * s.head_size);
+    EXPECT_LE(static_cast<double>(*part.bytes), 1.2 * dq + (1 << 20)) << backward.text();
   }
 }
 
 /// What is said of a small problem; run by the next test, in a process that finds another cuDNN.
 TEST(CudnnAttentionPlans, DISABLED_AreMade) {
   std::string why;
-  const CudnnAttentionProblem problem = problem_of({2, 4, 150, 150, 32}, false, DType::kBfloat16);
+  const CudnnAttentionProblem problem = problem_of({2, 4, 150, 150, 32}, false);
   try {
     std::cout << (CudnnAttentionPlan::make(problem, h100(), why) ? "planned" : "not planned: " + why) << "\n";
   } catch (const cuda::LibraryError& error) {
@@ -158,7 +152,7 @@ TEST(CudnnAttentionPlans, APartThatIsMissingIsAnError) {
 TEST(CudnnAttentionPlans, EnginesThatTheDriverDoesNotLoadArePassedOver) {
   ::setenv("JIGSAW_DESCRIBED_GPU_LOADS", "222", 1);
   std::string why;
-  const CudnnAttentionProblem attention = problem_of({3, 5, 210, 210, 48}, false, DType::kBfloat16);
+  const CudnnAttentionProblem attention = problem_of({3, 5, 210, 210, 48}, false);
   EXPECT_TRUE(CudnnAttentionPlan::make(attention, h100(), why) || !why.empty());
   const auto square = [](std::int64_t each) { return Shape::filled(2, each); };
   for (const std::int64_t channels : {3, 12, 64}) {
@@ -179,12 +173,12 @@ TEST(CudnnAttentionPlans, EnginesThatTheDriverDoesNotLoadArePassedOver) {
 
 TEST(CudnnAttentionPlans, WhatItCannotDoItSays) {
   std::string why;
-  EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 12}, false, DType::kBfloat16), h100(), why));
+  EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 12}, false), h100(), why));
   EXPECT_NE(why.find("multiple of 8"), std::string::npos) << why;
-  EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 8}, false, DType::kBfloat16), "{}", why));
+  EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 8}, false), "{}", why));
   EXPECT_FALSE(why.empty());
   const auto refused = [](const Sizes& sizes, bool backward) {
-    return CudnnAttentionPlan::refusal(problem_of(sizes, backward, DType::kBfloat16));
+    return CudnnAttentionPlan::refusal(problem_of(sizes, backward));
   };
   for (const Sizes& sizes : {Sizes{1, 16, 64, 64, 64}, {1, 16, 200, 1088, 64}, {4, 16, 1, 128, 64}}) {
     EXPECT_NE(refused(sizes, true), "");

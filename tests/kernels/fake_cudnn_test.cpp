@@ -30,7 +30,6 @@ class FakeCudnn : public FakeCudaFinds {
   ~FakeCudnn() override {
     fake_cuda::machine().cudnn = before_;
     fake_cuda::machine().cudnn_refuses = 0;
-    fake_cuda::machine().cudnn_f32_gradients = 1;
     fake_cuda::machine().cudnn_pairs = fake_cuda::machine().cudnn_rows = 1;
     fake_cuda::machine().cudnn_most_queries = fake_cuda::Machine().cudnn_most_queries;
     fake_cuda::machine().cudnn_lacks = 0;
@@ -332,41 +331,30 @@ TEST_F(FakeCudnn, AttentionInParts) {
   }
 }
 
-/// Where it has no plan for gradients of keys and values in f32 they are rounded, and nothing is said; where
-/// they would have to be added up our kernel works them out.
-TEST_F(FakeCudnn, GradientsOfKeysAreRoundedWhereItHasNoneInF32) {
-  const Shape shape{2, 301, 3, 2, 16};
-  const auto gradients = [&](Context& context) {
+/// cuDNN makes bf16 alone: results in f32, as those of parts of a ring, come by way of it.
+TEST_F(FakeCudnn, AttentionInF32ComesByWayOfBf16) {
+  const Shape shape{2, 21, 3, 3, 16};
+  const auto attended = [&](Context& context) {
     const Array qkv = testing::random_array(context, shape, DType::kBfloat16, 1);
     const AttentionResult result =
-        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kBfloat16);
-    const Array dqkv(context, shape, DType::kFloat32);
-    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
-                       result.log_sum_exp, {}, {.scale = 0.3}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
-    return values_of(dqkv);
+        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {.scale = 0.3}, DType::kFloat32);
+    EXPECT_EQ(result.output.dtype(), DType::kFloat32);
+    return values_of(result.output);
   };
-  fake_cuda::machine().cudnn_f32_gradients = 0;
-  for (const bool parts : {false, true}) {
-    SCOPED_TRACE(parts ? "queries in parts" : "whole");
-    Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
-    std::swap(fresh, context_);
-    if (parts) context_.state<cuda::AttentionParts>().most_bytes = std::int64_t{128} * 128 * 6 * 2;
-    Context host = Context::make_host(Backend::kReference, 1);
-    const std::int64_t before = fake_cuda::cudnn_runs();
-    const std::vector<double> found = gradients(context_);
-    testing::expect_near(found, gradients(host), testing::tolerance(DType::kBfloat16, 64, 8));
-    EXPECT_EQ(fake_cuda::cudnn_runs() - before, parts ? 1 : 2) << "forward and backward";
-    EXPECT_EQ(take_remarks(context_).size(), parts ? 1U : 0U);
-  }
+  Context host = Context::make_host(Backend::kReference, 1);
+  const std::int64_t before = fake_cuda::cudnn_runs();
+  const std::vector<double> found = attended(context_);
+  EXPECT_EQ(fake_cuda::cudnn_runs() - before, 1);
+  testing::expect_near(found, attended(host), testing::tolerance(DType::kBfloat16, 64, 8));
 }
 
 /// What counts is what the plan takes: gradients that take little are formed at once however many pairs there
-/// are, and in f32 they are not added up of parts for which there is no plan; those that take twice as much
-/// are cut in twice as many parts; and what there is no plan for as a whole may have one in parts.
+/// are; those that take twice as much are cut in twice as many parts; and what there is no plan for as a
+/// whole may have one in parts.
 TEST_F(FakeCudnn, GradientsAreCutByWhatTheirPlansTake) {
   struct Case {
     bool deterministic = true;
-    int pairs = 1, rows = 1, f32 = 1;  ///< the machine's
+    int pairs = 1, rows = 1;  ///< the machine's
     std::int64_t most_queries = 1 << 20, runs = 1;
   };
   // Two heads of 3 tiles of queries and of keys, of 32 KiB for each pair of them; rows of dq take 4 KiB a
@@ -387,14 +375,13 @@ TEST_F(FakeCudnn, GradientsAreCutByWhatTheirPlansTake) {
   const std::vector<double> wanted = gradients(host, [] {});
   fake_cuda::Machine& machine = fake_cuda::machine();
   for (const Case& each :
-       {Case{.runs = 2 * 3}, Case{.pairs = 0, .f32 = 0}, Case{.deterministic = false},
+       {Case{.runs = 2 * 3}, Case{.pairs = 0}, Case{.deterministic = false},
         Case{.deterministic = false, .rows = 2, .runs = 2}, Case{.most_queries = 256, .runs = 2 * 3},
         Case{.pairs = 0, .most_queries = 256, .runs = 2 * 3}}) {
     SCOPED_TRACE(concat(each.deterministic ? "in order, " : "in any order, ", each.pairs, " for a pair, ",
                         each.rows, " for a row, at most ", each.most_queries, " queries"));
     machine.cudnn_pairs = each.pairs;
     machine.cudnn_rows = each.rows;
-    machine.cudnn_f32_gradients = each.f32;
     machine.cudnn_most_queries = fake_cuda::Machine().cudnn_most_queries;
     Context fresh = testing::kernel_context(Backend::kCuda, 1);  // which has no plans yet
     std::swap(fresh, context_);

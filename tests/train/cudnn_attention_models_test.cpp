@@ -61,20 +61,17 @@ void backward_here(Context& context, const HeadRows& q, const HeadRows& k, const
   problem.dq = Places::of(dq);
   problem.dk = Places::of(dk);
   problem.dv = Places::of(dv);
-  problem.result = dk.array.dtype();
   pose(problem);
 }
 
 namespace {
 
-/// Its largest part, whose sums over queries come in f32 if it has not all, see
-/// attention_backward_by_cudnn().
+/// Its largest part, see attention_backward_by_cudnn().
 CudnnAttentionProblem part_of(const CudnnAttentionProblem& whole, const AttentionParts::Part& part) {
   CudnnAttentionProblem problem = whole;
   problem.batches = part.batches;
   problem.heads = part.heads;
   problem.queries = part.queries;
-  if (part.queries < whole.queries) problem.result = DType::kFloat32;
   return problem;
 }
 /// What the plan takes; none where there is no plan.

@@ -29,10 +29,19 @@ struct GiveHeads {
     to.put(batch + b, token + t, head + h, c, from.get<float>(i));
   }
 };
-struct AddTo {
+struct GiveElements {
+  AnyElements from, to;
+  __device__ void operator()(std::int64_t i) const { to.put(i, from.get<float>(i)); }
+};
+/// The sum of the first parts and another one, or that one alone where it is the first.
+struct AddPart {
   float* sums;
-  const float* more;
-  __device__ void operator()(std::int64_t i) const { sums[i] += more[i]; }
+  AnyElements more;
+  bool first;
+  __device__ void operator()(std::int64_t i) const {
+    const float value = more.get<float>(i);
+    sums[i] = first ? value : sums[i] + value;
+  }
 };
 /// A log-sum-exp's rows, dense.
 struct TakeRows {
@@ -88,12 +97,6 @@ const CudnnAttentionPlan* plan_for(Context& context, const CudnnAttentionProblem
   return plan;
 }
 
-/// The same where another problem will do.
-const CudnnAttentionPlan* plan_if_any(Context& context, const CudnnAttentionProblem& problem) {
-  std::string why;
-  return cudnn_attention_plan(context, problem, why);
-}
-
 /// The gradients, part by part.
 class Backward {
  public:
@@ -122,13 +125,9 @@ class Backward {
       problem.batches = part.batches;
       problem.heads = part.heads;
       problem.queries = part.queries;
-      for (const DType type : types(problem)) {
-        problem.result = type;
-        std::string why;
-        if (const CudnnAttentionPlan* const plan = cudnn_attention_plan(context_, placed(problem, 0), why))
-          return cudnn_attention_workspace(*plan);
-      }
-      return std::nullopt;
+      std::string why;
+      const CudnnAttentionPlan* const plan = cudnn_attention_plan(context_, placed(problem, 0), why);
+      return plan == nullptr ? std::nullopt : std::optional(cudnn_attention_workspace(*plan));
     };
     const AttentionParts::Part part = context_.state<AttentionParts>().largest(whole_, bytes_of);
     for (std::int64_t batch = 0; batch < whole_.batches; batch += part.batches) {
@@ -144,22 +143,13 @@ class Backward {
   }
 
  private:
-  /// Types of dk and dv that a part is solved in, in the order in which plans are looked for. cuDNN 9.19 has
-  /// no plan on B200 for sums that repeat and come in f32: where they are not to be added up they then are
-  /// rounded to bf16, as dq is, for our kernel is several times slower.
-  std::vector<DType> types(const CudnnAttentionProblem& part) const {
-    if (part.queries < whole_.queries) return {DType::kFloat32};
-    if (is_bf16(dk_.array) && is_bf16(dv_.array)) return {DType::kBfloat16};
-    return {DType::kFloat32, DType::kBfloat16};
-  }
-
   /// Whether cuDNN writes a result where it is to be.
-  static bool in_place(const HeadRows& rows, DType type) {
-    return rows.array.dtype() == type && aligned(operand_of(rows).first);
+  static bool in_place(const HeadRows& rows) {
+    return is_bf16(rows.array) && aligned(operand_of(rows).first);
   }
   /// dk and dv that are added up come to memory of their own.
   bool keys_in_place(const HeadRows& rows, const CudnnAttentionProblem& part) const {
-    return part.queries == whole_.queries && in_place(rows, part.result);
+    return part.queries == whole_.queries && in_place(rows);
   }
   /// A part with the places of its results, and of its rows of the log-sum-exp.
   /// @param first  element of the log-sum-exp.
@@ -168,7 +158,7 @@ class Backward {
       const std::int64_t token = part.heads * part.head_size;
       return Places{tokens * token, token};
     };
-    part.dq = in_place(dq_, DType::kBfloat16) ? Places::of(dq_) : dense(part.queries);
+    part.dq = in_place(dq_) ? Places::of(dq_) : dense(part.queries);
     part.dk = keys_in_place(dk_, part) ? Places::of(dk_) : dense(part.keys);
     part.dv = keys_in_place(dv_, part) ? Places::of(dv_) : dense(part.keys);
     if (!aligned(log_sum_exp_.data<float>() + first)) {
@@ -186,16 +176,19 @@ class Backward {
     Operand operand;  ///< of the part
   };
   Result result_of(const HeadRows& rows, const CudnnAttentionProblem& problem, std::int64_t batch,
-                   std::int64_t token, std::int64_t tokens, std::int64_t head, DType type, bool there) {
+                   std::int64_t token, std::int64_t tokens, std::int64_t head, bool there) {
     Result result{rows, batch, token, head, {}, operand_of(rows)};
     if (there) {
       result.operand.first = result.operand.at(batch, token, head);
       return result;
     }
-    result.scratch = Array(context_, {problem.batches, tokens, 1, problem.heads, problem.head_size}, type,
-                           Purpose::kWorkspace);
+    result.scratch = dense(problem, tokens, DType::kBfloat16);
     result.operand = operand_of(HeadRows{result.scratch, 0});
     return result;
+  }
+  Array dense(const CudnnAttentionProblem& problem, std::int64_t tokens, DType type) {
+    return {
+        context_, {problem.batches, tokens, 1, problem.heads, problem.head_size}, type, Purpose::kWorkspace};
   }
   void give(Result& result) {
     if (!result.scratch.defined()) return;
@@ -209,50 +202,46 @@ class Backward {
                            result.head});
   }
 
-  bool solve(const CudnnAttentionProblem& part, std::int64_t batch, std::int64_t head) {
-    const std::vector<DType> all = types(part);
-    for (const DType type : all) {
-      if (solve_in(type, part, batch, head, type == all.back())) return true;
-    }
-    return false;
-  }
-
   /// Parts of dk and dv are added up in f32, in the order of the queries.
-  /// @param type  of dk and dv by cuDNN.
-  /// @param last  there is no other type to be tried.
-  bool solve_in(DType type, CudnnAttentionProblem part, std::int64_t batch, std::int64_t head, bool last) {
+  bool solve(CudnnAttentionProblem part, std::int64_t batch, std::int64_t head) {
     const std::int64_t most = part.queries;
-    part.result = type;
     const auto keys_result = [&](const HeadRows& rows) {
-      return result_of(rows, part, batch, 0, part.keys, head, type, keys_in_place(rows, part));
+      return result_of(rows, part, batch, 0, part.keys, head, keys_in_place(rows, part));
     };
     Result dk = keys_result(dk_), dv = keys_result(dv_);
+    Array sums_k, sums_v;
+    if (most < whole_.queries) {
+      sums_k = dense(part, part.keys, DType::kFloat32);
+      sums_v = dense(part, part.keys, DType::kFloat32);
+    }
     for (std::int64_t query = 0; query < whole_.queries; query += most) {
-      part.queries = std::min(most, whole_.queries - query);
+      CudnnAttentionProblem problem = part;
+      problem.queries = std::min(most, whole_.queries - query);
       const std::int64_t first = batch * whole_.lse_batch + head * whole_.lse_head + query;
-      const CudnnAttentionProblem problem = placed(part, first);
-      const CudnnAttentionPlan* const plan =
-          last ? plan_for(context_, problem) : plan_if_any(context_, problem);
+      problem = placed(problem, first);
+      const CudnnAttentionPlan* const plan = plan_for(context_, problem);
       if (plan == nullptr) return false;
-      Result dq = result_of(dq_, problem, batch, query, problem.queries, head, DType::kBfloat16,
-                            in_place(dq_, DType::kBfloat16));
-      const Result more_k = query == 0 ? dk : keys_result(dk_), more_v = query == 0 ? dv : keys_result(dv_);
+      Result dq = result_of(dq_, problem, batch, query, problem.queries, head, in_place(dq_));
       const Array sums = rows_of_sums(problem, first);
-      cudnn_attention_run(context_, *plan,
-                          {q_.at(batch, query, head), k_.at(batch, 0, head), v_.at(batch, 0, head),
-                           y_.at(batch, query, head), sums.raw(), dy_.at(batch, query, head),
-                           dq.operand.first, more_k.operand.first, more_v.operand.first});
+      cudnn_attention_run(
+          context_, *plan,
+          {q_.at(batch, query, head), k_.at(batch, 0, head), v_.at(batch, 0, head), y_.at(batch, query, head),
+           sums.raw(), dy_.at(batch, query, head), dq.operand.first, dk.operand.first, dv.operand.first});
       give(dq);
-      if (query == 0) continue;
-      add(dk.scratch, more_k.scratch);
-      add(dv.scratch, more_v.scratch);
+      if (most == whole_.queries) continue;
+      add(sums_k, dk.scratch, query == 0);
+      add(sums_v, dv.scratch, query == 0);
+    }
+    if (most < whole_.queries) {
+      dk.scratch = sums_k;
+      dv.scratch = sums_v;
     }
     give(dk);
     give(dv);
     return true;
   }
-  void add(Array& sums, const Array& more) {
-    for_elements(context_, sums.count(), AddTo{sums.data<float>(), more.data<float>()});
+  void add(Array& sums, const Array& more, bool first) {
+    for_elements(context_, sums.count(), AddPart{sums.data<float>(), any_elements(more), first});
   }
 
   /// A part's rows of the log-sum-exp: itself, or dense, where they do not begin at 16 bytes.
@@ -277,16 +266,21 @@ class Backward {
 
 bool attention_forward_by_cudnn(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                                 const AttentionOptions& options, AttentionResult& result) {
-  const Operand y = operand_of(result.output);
-  if (!suits(q, k, v, options) || result.output.dtype() == DType::kFloat64 || !aligned(y.first) ||
+  if (!suits(q, k, v, options) || result.output.dtype() == DType::kFloat64 ||
       !aligned(result.log_sum_exp.raw()))
     return false;
-  const CudnnAttentionProblem problem = CudnnAttentionProblem::forward(q, k, v, result.output, options.scale);
+  const bool in_place = is_bf16(result.output) && aligned(result.output.raw());
+  const Array y =
+      in_place ? result.output : Array(context, result.output.shape(), DType::kBfloat16, Purpose::kWorkspace);
+  const CudnnAttentionProblem problem = CudnnAttentionProblem::forward(q, k, v, y, options.scale);
   const CudnnAttentionPlan* const plan = plan_for(context, problem);
   if (plan == nullptr) return false;
-  cudnn_attention_run(
-      context, *plan,
-      {operand_of(q).first, operand_of(k).first, operand_of(v).first, y.first, result.log_sum_exp.raw()});
+  cudnn_attention_run(context, *plan,
+                      {operand_of(q).first, operand_of(k).first, operand_of(v).first, operand_of(y).first,
+                       result.log_sum_exp.raw()});
+  if (!in_place) {
+    for_elements(context, y.count(), GiveElements{any_elements(y), any_elements(result.output)});
+  }
   return true;
 }
 

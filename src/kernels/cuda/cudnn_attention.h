@@ -10,7 +10,9 @@
 namespace jigsaw::inline kernels::cuda {
 
 /// Attention of bf16 heads without bias, mask or dropout, or its gradients: weights = softmax(scale · q·k),
-/// sums in f32.
+/// sums in f32. What it makes is bf16, too: cuDNN 9.19 takes graphs whose y, or dk and dv, are f32, but for
+/// an H100 it plans the very kernels that it plans for bf16, which then write bf16 numbers in pairs where f32
+/// ones should be.
 struct CudnnAttentionProblem {
   /// Where an operand's heads lie: number c of (batch, token, head) at element batch · `batch` + token ·
   /// `token` + head · head_size + c.
@@ -31,9 +33,8 @@ struct CudnnAttentionProblem {
   Places q, k, v, y;
   /// (batch, head, query) of the log-sum-exp, f32, at element batch · lse_batch + head · lse_head + query.
   std::int64_t lse_batch = 0, lse_head = 0;
-  Places dy, dq, dk, dv;            ///< backward's; dq is bf16
-  DType result = DType::kBfloat16;  ///< of y, forward, or of dk and dv; bf16 or f32
-  bool deterministic = true;        ///< sums repeat bit for bit; backward may differ, those forward do always
+  Places dy, dq, dk, dv;      ///< backward's
+  bool deterministic = true;  ///< sums repeat bit for bit; backward may differ, those forward do always
 
   /// Whether cuDNN takes it, provided that all operands begin at multiples of 16 bytes.
   static bool suits(const HeadRows& q, const HeadRows& k, const AttentionOptions& options);

@@ -18,10 +18,6 @@ using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 /// Operands of a run.
 enum Id : std::int64_t { kQ = 1, kK, kV, kY, kLogSumExp, kDy, kDq, kDk, kDv };
 
-fe::DataType_t type_of(DType dtype) {
-  return dtype == DType::kBfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
-}
-
 /// Whether a call of the frontend did what it should; `why` gets its words otherwise, unless it has some that
 /// are of_installation().
 bool done(fe::error_t status, std::string& why) {
@@ -63,20 +59,17 @@ struct CudnnAttentionPlan::Graph {
                                                         .set_name("attention_backward")
                                                         .set_attn_scale(static_cast<float>(problem.scale))
                                                         .set_deterministic_algorithm(problem.deterministic));
-      made(dq, kDq, problem.queries, problem.dq, DType::kBfloat16);
-      made(dk, kDk, problem.keys, problem.dk, problem.result);
-      made(dv, kDv, problem.keys, problem.dv, problem.result);
+      made(dq, kDq, problem.queries, problem.dq);
+      made(dk, kDk, problem.keys, problem.dk);
+      made(dv, kDv, problem.keys, problem.dv);
       return;
     }
-    auto options = fe::graph::SDPA_attributes()
-                       .set_name("attention")
-                       .set_generate_stats(true)
-                       .set_attn_scale(static_cast<float>(problem.scale));
-    // What else there is writes bf16 only.
-    if (problem.result == DType::kFloat32)
-      options.set_implementation(fe::AttentionImplementation_t::COMPOSITE);
-    const auto [y, lse] = graph.sdpa(q, k, v, options);
-    made(y, kY, problem.queries, problem.y, problem.result);
+    const auto [y, lse] = graph.sdpa(q, k, v,
+                                     fe::graph::SDPA_attributes()
+                                         .set_name("attention")
+                                         .set_generate_stats(true)
+                                         .set_attn_scale(static_cast<float>(problem.scale)));
+    made(y, kY, problem.queries, problem.y);
     log_sum_exp(*lse).set_output(true);
   }
 
@@ -90,13 +83,12 @@ struct CudnnAttentionPlan::Graph {
     return graph.tensor(
         fe::graph::Tensor_attributes().set_uid(id).set_dim(extents(tokens)).set_stride(strides(places)));
   }
-  void made(const Tensor& tensor, Id id, std::int64_t tokens, const CudnnAttentionProblem::Places& places,
-            DType type) {
+  void made(const Tensor& tensor, Id id, std::int64_t tokens, const CudnnAttentionProblem::Places& places) {
     tensor->set_output(true)
         .set_uid(id)
         .set_dim(extents(tokens))
         .set_stride(strides(places))
-        .set_data_type(type_of(type));
+        .set_data_type(fe::DataType_t::BFLOAT16);
   }
   template <typename T>
   T&& log_sum_exp(T&& tensor) const {

@@ -50,17 +50,15 @@ CudnnAttentionProblem CudnnAttentionProblem::forward(const HeadRows& q, const He
   problem.y = Places::of(y);
   problem.lse_batch = q.heads() * q.tokens();
   problem.lse_head = q.tokens();
-  problem.result = y.dtype();
   return problem;
 }
 
 std::string CudnnAttentionProblem::text() const {
   const auto places = [](const Places& p) { return concat(" ", p.batch, "/", p.token); };
-  std::string text =
-      concat(backward ? "the gradients of the attention of " : "the attention of ", batches, " × ", heads,
-             " heads of ", head_size, ", ", queries, " queries and ", keys, " keys, in ", name(result),
-             ", scale ", scale, ", elements between batches and tokens", places(q), places(k), places(v),
-             places(y), ", of sums ", lse_batch, "/", lse_head);
+  std::string text = concat(backward ? "the gradients of the attention of " : "the attention of ", batches,
+                            " × ", heads, " heads of ", head_size, ", ", queries, " queries and ", keys,
+                            " keys, scale ", scale, ", elements between batches and tokens", places(q),
+                            places(k), places(v), places(y), ", of sums ", lse_batch, "/", lse_head);
   if (backward) text += concat(", of gradients", places(dy), places(dq), places(dk), places(dv));
   if (!deterministic) text += ", in any order";
   return text;

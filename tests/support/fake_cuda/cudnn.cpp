@@ -159,8 +159,7 @@ double dot(const Heads& x, std::int64_t i, const Heads& y, std::int64_t j, std::
 void solve(const CudnnAttentionProblem& p, const CudnnAttentionOperands& operands) {
   constexpr DType kBf16 = DType::kBfloat16;
   const Heads q(p, operands.q, p.q, p.queries, kBf16, false), k(p, operands.k, p.k, p.keys, kBf16, false),
-      v(p, operands.v, p.v, p.keys, kBf16, false),
-      y(p, operands.y, p.y, p.queries, p.backward ? kBf16 : p.result, !p.backward);
+      v(p, operands.v, p.v, p.keys, kBf16, false), y(p, operands.y, p.y, p.queries, kBf16, !p.backward);
   auto* const sums = static_cast<float*>(const_cast<void*>(operands.log_sum_exp));
   std::vector<double> scores(static_cast<std::size_t>(p.keys));
   const auto for_rows = [&](const auto& f) {
@@ -190,8 +189,8 @@ void solve(const CudnnAttentionProblem& p, const CudnnAttentionOperands& operand
     });
   }
   const Heads dy(p, operands.dy, p.dy, p.queries, kBf16, false),
-      dq(p, operands.dq, p.dq, p.queries, kBf16, true), dk(p, operands.dk, p.dk, p.keys, p.result, true),
-      dv(p, operands.dv, p.dv, p.keys, p.result, true);
+      dq(p, operands.dq, p.dq, p.queries, kBf16, true), dk(p, operands.dk, p.dk, p.keys, kBf16, true),
+      dv(p, operands.dv, p.dv, p.keys, kBf16, true);
   const auto count = static_cast<std::size_t>(p.batches * p.heads * p.keys * p.head_size);
   std::vector<double> of_k(count, 0), of_v(count, 0);
   const auto place = [&](auto b, auto h, auto j, auto c) {
@@ -369,8 +368,6 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
   why = "it is told to refuse";
   if (machine.cudnn == 0 || problem.head_size == machine.cudnn_refuses) return std::nullopt;
   if (problem.queries > machine.cudnn_most_queries) return std::nullopt;
-  const bool of_f32 = problem.backward && problem.deterministic && problem.result == DType::kFloat32;
-  if (of_f32 && machine.cudnn_f32_gradients == 0) return std::nullopt;
   if (!has_plans(problem.text())) return std::nullopt;
   CudnnAttentionPlan plan(std::make_unique<Graph>(Graph{problem}));
   plan.workspace_bytes_ = attention_workspace(problem);

@@ -47,7 +47,6 @@ struct Machine {
   int cudnn_cuda = 13;  ///< major version of CUDA that this is for
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
-  int cudnn_f32_gradients = 1;  ///< 0: it has no plan for attention's in f32 that repeat, as 9.19 on B200
   int cudnn_pairs =
       1;               ///< 0: attention's gradients that repeat take no number for each pair, as 9.19 on B200
   int cudnn_rows = 1;  ///< 2: those in any order take two numbers for each of dq, as 9.19 on A100 and B200
