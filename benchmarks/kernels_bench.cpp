@@ -1,7 +1,8 @@
 // Speed of the kernels, one JSON object a line: products in GFLOP/s and as a share of the processor's own
 // fused-multiply-add rate, memory-bound kernels in GB/s (bytes as the tally counts them) and as a share of a
 // triad, all measured in the same run. On a GPU (kernels_bench_cuda, in builds with CUDA) shares are of a
-// large bf16 product and of a copy, both measured there.
+// large bf16 product and of a copy, both measured there, and memory-bound kernels get larger arrays, of which
+// its cache holds nothing from one call to the next.
 //
 //   kernels_bench [threads | cuda] [only names that contain this]
 #include <algorithm>
@@ -157,6 +158,14 @@ class Bench {
 
   Array array(const Shape& shape, DType dtype = DType::kFloat32) { return numbers(context_, shape, dtype); }
 
+  /// How many times an array of so many bytes is to be there for a memory-bound kernel: once on the host; on
+  /// a device, which is called many times in a row, so that it is four times as large as the cache of an
+  /// H200.
+  std::int64_t repetitions(std::int64_t bytes) const {
+    constexpr std::int64_t kBeyondCaches = 256 << 20;
+    return context_.runtime() == nullptr ? 1 : (kBeyondCaches + bytes - 1) / bytes;
+  }
+
   /// A product; `weight` says that the second operand is kept packed.
   void product(const std::string& name, const std::string& text, const Shape& a, const Shape& b, bool weight,
                DType dtype = DType::kFloat32) {
@@ -202,6 +211,7 @@ class Bench {
     const double time = seconds(context_, call);
     std::cout << nlohmann::json{{"name", name},
                                 {"ms", time * 1e3},
+                                {"mb", bytes / 1e6},
                                 {"gb_s", bytes / time / 1e9},
                                 {"of_triad", bytes / time / 1e9 / triad_}}
               << std::endl;
@@ -323,7 +333,8 @@ void bench_fields(Bench& bench) {
   if (bench.skipped("field")) return;
   Context& context = bench.context();
   const Shape space = {180, 360}, half = {90, 180};
-  const Array x = bench.array({1, 180, 360, 64}), y = bench.array({1, 90, 180, 64});
+  const std::int64_t samples = bench.repetitions(space.count() * 64 * 4);
+  const Array x = bench.array({samples, 180, 360, 64}), y = bench.array({samples, 90, 180, 64});
   const Pooling pooling = {{{2, 2}, {2, 2}, {1, 1}}, Box::whole(space)};
   Array winners;
   bench.kernel("field max pool", [&] { max_pool_forward(context, pooling, x, winners); });
@@ -336,7 +347,7 @@ void bench_fields(Bench& bench) {
     bench.kernel(std::string("field ") + name, [&] { resample_forward(context, up, y); });
     bench.kernel(std::string("field ") + name + " backward", [&] { resample_backward(context, up, x); });
   }
-  const Array points = x.reshaped({1, 180 * 360, 64});
+  const Array points = x.reshaped({1, samples * space.count(), 64});
   const Moments moments = channel_moments(context, points);
   const Array& m = moments.mean;
   bench.kernel("field channel moments", [&] { channel_moments(context, points); });
@@ -373,7 +384,8 @@ void bench_chain(Bench& bench, const Array& x) {
 
 void bench_memory(Bench& bench) {
   Context& context = bench.context();
-  const std::int64_t rows = 16200, c = 768;
+  // Of bf16 numbers, too.
+  const std::int64_t c = 768, rows = 16200 * bench.repetitions(16200 * c * 2);
   const Array x = bench.array({rows, c}), gamma = bench.array({c}),
               half = bench.array({rows, c}, DType::kBfloat16);
   bench_chain(bench, x);
@@ -408,9 +420,11 @@ void bench_memory(Bench& bench) {
   Array sum = filled(context, {1}, DType::kFloat64, 0.0);
   bench.kernel("sum_of_squares", [&] { add_squares_of_runs(context, std::span(&run, 1), p, sum); });
 
-  const Array field = bench.array({1, 180, 360, 69}),
-              weight = filled(context, {180 * 360}, DType::kFloat64, 1.0);
-  const Array factor = filled(context, {1, 69}, DType::kFloat64, 1.0);
+  constexpr std::int64_t kPoints = 180 * 360;
+  const std::int64_t samples = bench.repetitions(kPoints * 69 * 4);
+  const Array field = bench.array({samples, 180, 360, 69}),
+              weight = filled(context, {kPoints}, DType::kFloat64, 1.0);
+  const Array factor = filled(context, {samples, 69}, DType::kFloat64, 1.0);
   bench.kernel("loss_sums", [&] { loss_sums(context, ErrorNorm::kSquared, field, field, weight); });
   bench.kernel("loss_gradient",
                [&] { loss_gradient(context, ErrorNorm::kSquared, field, field, weight, factor); });
