@@ -399,8 +399,10 @@ attach() {
   fi
 }
 
-# Long tests are left out under compute-sanitizer.
-sanitized_tests() { echo "*/$device-*AMillionRows*:*RepeatsBitForBit*:*RandomLetters*:*PartsOfTheKeysCombine*"; }
+# Long tests are left out under compute-sanitizer, and those whose work libraries do for the most part.
+sanitized_tests() {
+  echo "*/$device-*Million*:*RepeatsBitForBit*:*RandomLetters*:*PartsOfTheKeysCombine*:*RandomShapes*:*HeadsInQueues*:*WholeGrid*:*OverlapLargely*"
+}
 
 # under TOOL WHAT FILTER…: tests under what attach() gave, each filter a process of its own.
 under() {
@@ -414,13 +416,17 @@ under() {
   return "$errors"
 }
 
-# sanitized TOOL: the kernels' tests, one suite after the other.
+# sanitized TOOL: the kernels' tests, those of our own kernels first, in few processes, for each loads all libraries under
+# the tool.
 sanitized() {
-  local tests suites
+  local tests suites group groups=() both='Attention|Misaligned' libraries='Contraction|Convolution'
   mapfile -t tests < <(listed "$(sanitized_tests)")
-  mapfile -t suites < <(printf '%s\n' "${tests[@]}" | sed 's/[.].*/./' | uniq)
+  suites=$(printf '%s\n' "${tests[@]}" | sed 's/[.].*/./' | uniq)
+  for group in "$(grep -vE "$both|$libraries" <<< "$suites")" "$(grep -E "$both" <<< "$suites")" "$(grep -E "$libraries" <<< "$suites")"; do
+    [[ -z $group ]] || groups+=("$(awk -v tests="*/$device" '{ print $0 tests }' <<< "$group" | paste -sd:)-$(sanitized_tests | cut -d- -f2-)")
+  done
   attach "$1" "${tests[0]-}" || return
-  under "$1" "suites of tests" "${suites[@]/%/$(sanitized_tests)}"
+  under "$1" "groups of tests" "${groups[@]}"
 }
 part_memcheck() { sanitized memcheck; }
 part_racecheck() { sanitized racecheck; }

@@ -42,7 +42,7 @@ done
 mkdir "$folder/tools" && printf '#!/bin/sh\nexit 0\n' > "$folder/tools/compute-sanitizer" && chmod +x "$folder/tools/compute-sanitizer"
 PATH=$folder/tools:$PATH run --device cuda --minutes 50 --only check,graphs,ranks,nccl,memcheck
 for line in '\*\*check\*\*: passed' '\*\*graphs\*\*: passed.*: [1-9][0-9]* tests passed' \
-  '\*\*ranks\*\*: passed.*: 1 tests passed' '\*\*memcheck\*\*: passed.*memcheck: [1-9][0-9]* suites of tests, clean'; do
+  '\*\*ranks\*\*: passed.*: 1 tests passed' '\*\*memcheck\*\*: passed.*memcheck: [1-9][0-9]* groups of tests, clean'; do
   expect "on the fake GPU the report says $line" says "$line"
 done
 # One that the GPU does not let in.

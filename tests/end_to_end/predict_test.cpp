@@ -199,7 +199,8 @@ TEST_F(Predict, RestoresWhatIsMissing) {
   }
 }
 
-/// A grid that has moved is told; one that begins elsewhere on the circle, or runs from the south, is the same.
+/// A grid that has moved is told; one that begins elsewhere on the circle, or runs from the south, is the
+/// same.
 TEST_F(Predict, PlacesOtherThanThoseOfTrainingAreTold) {
   namespace fs = std::filesystem;
   const auto moved = [](const std::string& name, const char* coordinate, double by) {
