@@ -4,10 +4,15 @@
 
 #include "base/file_kind.h"
 #include "base/text.h"
+#include "files/netcdf_text.h"
+#include "predict/place_table.h"
 
 namespace jigsaw::inline predict {
 
 namespace {
+
+/// So comments begin of forecasts that a signal ended.
+constexpr const char* kStopped = "predict was stopped early";
 
 /// " of the forecasts from A on", where others are whole.
 std::string of_the_last(const ForecastsMade& made, const std::vector<std::string>& starts) {
@@ -36,11 +41,22 @@ bool stop_is_asked(const std::atomic<int>* stop, Communicator& world) {
   return world.all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
 }
 
+bool is_cut_short(const std::string& path, std::int64_t lines) {
+  try {
+    if (is_table_name(path)) return lines_in_table(path) < lines;
+    return text_of_netcdf(path, "comment").starts_with(kStopped);
+  } catch (const Error& error) {
+    throw ConfigError(concat("command line: --output ", path,
+                             " is there, and no forecast that --skip-existing could leave alone: ",
+                             error.what(), "; name another file, or remove that one first"));
+  }
+}
+
 std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
                          const std::vector<std::string>& starts) {
   std::string comment =
       made.outside ? "predict ended early, for states left what the model was trained on (--stop-outside)"
-                   : "predict was stopped early";
+                   : kStopped;
   if (made.starts > made.whole)
     comment += concat(", behind step ", made.step, " of ", leads.last, of_the_last(made, starts));
   if (made.whole > 0)

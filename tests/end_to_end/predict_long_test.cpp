@@ -197,6 +197,46 @@ TEST_F(PredictLong, EndsBehindTheStepInWorkOnASignal) {
   }
 }
 
+/// Twice the same command: what is there stays, whatever it is of, but for what a signal cut short.
+TEST_F(PredictLong, LeavesWhatIsThereAlone) {
+  const std::string towns = folder() / "places.csv";
+  folder().write("places.csv", "name,latitude,longitude\nA,47.4,8.6\nB,-12.1,-77\n");
+  for (const auto& [output, more] : {std::pair<std::string, std::string>{"skip_{start}.nc", ""},
+                                     {"skip.nc", ""},
+                                     {"skip_{start}.csv", " --points " + towns}}) {
+    SCOPED_TRACE(output);
+    std::string path = folder() / output;
+    if (const std::size_t at = path.find("{start}"); at != std::string::npos)
+      path.replace(at, 7, "2021-02-28T1800");
+    const std::string options = "--start latest --steps 3 --skip-existing" + more;
+    const int ranks = output == "skip.nc" ? 2 : 1;
+    const Outcome first = predict(ranks, output, options);
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    const auto written = std::filesystem::last_write_time(path);
+    const Outcome again = predict(ranks, output, options);
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_NE(again.out.find(path + " is there and is left alone"), std::string::npos) << again.out;
+    EXPECT_EQ(again.out.find("wrote"), std::string::npos) << again.out;
+    EXPECT_EQ(std::filesystem::last_write_time(path), written);
+    EXPECT_FALSE(is_under_way(path));
+  }
+  const std::string output = folder() / "cut.nc", command = " --start 2021-02-02 --skip-existing --steps ";
+  Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                         " --output " + output + command + "20000");
+  ASSERT_TRUE(running.until([&] { return is_under_way(output); }));
+  running.signal(SIGTERM);
+  ASSERT_EQ(running.collect().exit_code, 75);
+  ASSERT_TRUE(std::filesystem::exists(output));
+  const Outcome anew = predict(1, "cut.nc", command + "3");
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_NE(anew.out.find("wrote 1 forecast of 3 steps"), std::string::npos) << anew.out;
+  forecast(1, "whole.nc", "--start 2021-02-02 --steps 3");
+  EXPECT_EQ(values("cut.nc", "t2m"), values("whole.nc", "t2m"));
+  folder().write("cut.nc", "mine");
+  refused(predict(1, "cut.nc", command + "3"), 2, "no forecast that --skip-existing could leave alone");
+  EXPECT_EQ(read(output), "mine");
+}
+
 /// A state is kept of several steps from a start that is named, unless it is said otherwise.
 TEST_F(PredictLong, KeepsAStateWhereItIsOfUse) {
   const std::string start = "--start 2021-02-02 ";

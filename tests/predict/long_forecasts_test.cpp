@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "io/netcdf_writer.h"
 #include "predict/calendar_means.h"
 #include "predict/first_not_finite.h"
 #include "predict/forecast.h"
@@ -436,6 +438,34 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   EXPECT_EQ(stop_sentence(made, every, starts, "a.nc", true),
             "stopped early behind step 3 of 10: no lead was whole by then, and a.nc still is the file that "
             "was there before");
+}
+
+/// Of NetCDF by what stop_comment() says in it, of a table by its lines.
+TEST(StoppedForecasts, AreKnownByTheirFile) {
+  const testing::TemporaryFolder folder;
+  const auto file = [&](const char* name, const std::string& comment) {
+    const std::string path = folder.path() + "/" + name;
+    testing::NetcdfWriter(path).text(NC_GLOBAL, "comment", comment);
+    return path;
+  };
+  ForecastsMade made;
+  made.starts = made.leads = 1;
+  made.step = 1;
+  made.stopped = true;
+  const WrittenLeads leads{0, 10, 1, false};
+  EXPECT_TRUE(is_cut_short(file("stopped.nc", stop_comment(made, leads, {"A"})), 0));
+  made.outside = true;
+  EXPECT_FALSE(is_cut_short(file("outside.nc", stop_comment(made, leads, {"A"})), 0))
+      << "which the same command would make again";
+  EXPECT_FALSE(is_cut_short(file("whole.nc", ""), 0));
+  const std::string table = folder.path() + "/places.csv";
+  write_text_atomically(table, "start,time,lead_hours,station\nA,B,6,x\nA,C,12,x\n");
+  EXPECT_FALSE(is_cut_short(table, 2));
+  EXPECT_TRUE(is_cut_short(table, 3));
+  for (const char* name : {"/other.nc", "/other.csv"}) {
+    write_text_atomically(folder.path() + name, "name,latitude,longitude\n");
+    EXPECT_THROW(is_cut_short(folder.path() + name, 3), ConfigError) << name;
+  }
 }
 
 TEST(ForecastName, PromisesNoOtherFormat) {
