@@ -620,7 +620,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   if (const std::string sentence = run.not_finite(); !sentence.empty()) log.warn(sentence);
   if (made.stopped) {
     std::error_code ignored;
-    log.info(stop_sentence(made, leads, run.start_texts(), run.path(),
+    log.warn(stop_sentence(made, leads, run.start_texts(), run.path(),
                            std::filesystem::exists(run.path(), ignored)));
   }
   const bool asked_to_stop = made.stopped && !made.outside;

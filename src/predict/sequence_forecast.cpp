@@ -324,7 +324,7 @@ bool SequenceForecastRun::run(Log& log) {
                     options_.output));
   if (stopped) {
     const std::int64_t there = whole + skipped_;
-    log.info(there == 0 ? std::string("stopped early: no file was whole by then, and none was written")
+    log.warn(there == 0 ? std::string("stopped early: no file was whole by then, and none was written")
                         : concat("stopped early: ", there, " of ", files + skipped_,
                                  " files are there and whole; --skip-existing makes the others"));
   }

@@ -170,17 +170,26 @@ TEST_F(PredictLong, EndsBehindTheStepInWorkOnASignal) {
     const std::string mesh = on(kMeshes[ranks == 1 ? 0 : 1]);
     for (const char* left : {"stopped.nc", "stopped.nc.restart"}) std::filesystem::remove(folder() / left);
     Running running(ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
-                               " --output " + output + " --steps 20000" + from + mesh);
+                               " --output " + output + " --quiet --steps 20000" + from + mesh);
     ASSERT_TRUE(running.until([&] { return is_under_way(output); }));
     running.signal(number);
     const Outcome stopped = running.collect();
     EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
     EXPECT_TRUE(stopped.errors().empty()) << stopped.err;
-    EXPECT_NE(stopped.out.find("stopped early behind step"), std::string::npos) << stopped.out;
+    EXPECT_EQ(stopped.out, "");
     EXPECT_FALSE(is_under_way(output));
     const NetcdfReader begun(output);
     const std::size_t steps = begun.extents("t2m")[1];
     ASSERT_GE(steps, 1U);
+    const std::vector<std::string> said = stopped.said();
+    ASSERT_FALSE(said.empty()) << stopped.err;
+    EXPECT_NE(said.back().find("warning: stopped early behind step " + std::to_string(steps) + " of 20000: " +
+                               output + " is incomplete and holds 2 of 2 forecasts; the rest"),
+              std::string::npos)
+        << said.back();
+    EXPECT_NE(said.back().find("--continue " + output + " --steps " + std::to_string(20000 - steps)),
+              std::string::npos)
+        << said.back();
     EXPECT_NE(begun.text("", "comment").find("stopped early, behind step " + std::to_string(steps)),
               std::string::npos)
         << begun.text("", "comment");

@@ -405,9 +405,10 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   made.stopped = made.kept = true;
   const WrittenLeads each{0, 10, 1, false}, every{0, 10, 4, false}, means{0, 10, 1, true};
   EXPECT_EQ(stop_sentence(made, each, starts, "a b.nc", true),
-            "stopped early behind step 7 of 10 of the forecasts from C on: a b.nc holds 4 of 6 forecasts; "
-            "those from E on are not in it; the rest of those from C to D is made with --continue 'a b.nc' "
-            "--steps 3 --start C D");
+            "stopped early behind step 7 of 10 of the forecasts from C on: a b.nc is incomplete and holds 4 "
+            "of 6 forecasts; those from E on are not in it; the rest of those from C to D is made with "
+            "another --output and --continue 'a b.nc' --steps 3 --start C D; all are made anew with "
+            "--overwrite or --skip-existing");
   EXPECT_EQ(stop_comment(made, each, starts),
             "predict was stopped early, behind step 7 of 10 of the forecasts from C on; those before are "
             "whole; the forecasts from E on were not made");
@@ -426,8 +427,17 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   // Between two batches.
   made.whole = made.starts;
   made.step = 10;
+  EXPECT_EQ(
+      stop_sentence(made, each, starts, "a.nc", true),
+      "stopped early: a.nc is incomplete and holds 4 of 6 forecasts; those from E on are not in it; all "
+      "are made anew with --overwrite or --skip-existing");
+  // By --stop-outside, which the same command comes to again.
+  made.outside = true;
+  made.starts = made.whole = 6;
   EXPECT_EQ(stop_sentence(made, each, starts, "a.nc", true),
-            "stopped early: a.nc holds 4 of 6 forecasts; those from E on are not in it");
+            "ended by --stop-outside: a.nc holds 6 of 6 forecasts");
+  made.outside = false;
+  made.starts = made.whole = 4;
   EXPECT_EQ(stop_comment(made, each, starts),
             "predict was stopped early; all that is here is whole; the forecasts from E on were not made");
   // Before the first lead.
