@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/output_place.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
@@ -179,6 +180,9 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     WindowOptions windows;
     together(job.world, [&] {
       refuse_options(options, kind);
+      check_placeholders(
+          "--output", options.output,
+          kind == PredictKind::kFields ? std::vector<std::string>{"start"} : std::vector<std::string>{});
       keep_configuration(options.model.configuration, {{"--output", options.output}});
       if (images) {
         windows = windows_of(options.windows, configuration.data);

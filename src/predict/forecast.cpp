@@ -182,7 +182,8 @@ void ForecastRun::choose() {
   if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
   int first = 0;
   starts_ = starts_of(data_, options_, first);
-  path_ = named_by_start(options_.output, starts_, data_.files());
+  path_ = options_.output;
+  for (std::string next; (next = named_by_start(path_, starts_, data_.files())) != path_;) path_ = next;
   missing_ = MissingAtStart(data_, starts_.size());
   if (options_.time_series && starts() > 1) {
     throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),

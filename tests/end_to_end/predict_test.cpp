@@ -253,6 +253,14 @@ TEST_F(Predict, StartsFromTheNewestTimeAndIsNamedByIt) {
       predict(1, "january_{start}.nc", "--start latest --input " + data() + "/sample_2021-01.nc").exit_code,
       0);
   EXPECT_TRUE(std::filesystem::exists(folder() / "january_2021-01-31T1800.nc"));
+  std::filesystem::create_directory(folder() / "2021-02-20T0000");
+  ASSERT_EQ(predict(1, "{start}/fc_{start}.nc", "--start 2021-02-20").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder() / "2021-02-20T0000/fc_2021-02-20T0000.nc"));
+  const Outcome unknown = predict(2, "fc_{valid}.nc", "--start latest");
+  EXPECT_EQ(unknown.exit_code, 2);
+  ASSERT_EQ(unknown.errors().size(), 1U) << unknown.err;
+  EXPECT_NE(unknown.errors()[0].find("{valid} is no placeholder; there is {start}"), std::string::npos)
+      << unknown.err;
   const Outcome several = predict(1, "several_{start}.nc", "--start 2021-02-20 2021-02-21");
   EXPECT_EQ(several.exit_code, 2);
   EXPECT_NE(several.err.find("names one start, and there are 2"), std::string::npos) << several.err;
