@@ -81,8 +81,8 @@ class ForecastRun {
   std::vector<std::string> gaps() const;
   std::vector<std::string> units();
   std::vector<std::string> blanks();
-  /// What is to be said of the places that are wanted, or "".
-  std::string of_places() const { return places_ ? places_->remark() : ""; }
+  /// What is to be said of the places that are wanted, on the rank that writes.
+  const std::vector<std::string>& of_places() const { return of_places_; }
 
  private:
   void find_places();
@@ -133,6 +133,7 @@ class ForecastRun {
   std::string path_;  // of the output
   std::vector<int> channels_;
   std::optional<GridPlaces> places_;
+  std::vector<std::string> of_places_;
   std::optional<BatchReader> reader_;
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
@@ -168,7 +169,10 @@ void ForecastRun::find_places() {
   together(run_.world(), [&] {
     if (run_.world().rank() == 0) listed = read_places(options_.points);
   });
-  places_.emplace(data_.files(), listed, options_.place_value, "--points " + options_.points, run_.world());
+  const std::string source = "--points " + options_.points;
+  places_.emplace(data_.files(), listed, options_.place_value, source, run_.world());
+  of_places_ = {remark_on_names(listed, source), places_->remark()};
+  std::erase(of_places_, "");
 }
 
 /// Which forecasts are made, and what their file is called.
@@ -609,7 +613,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   }
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
-  if (!run.of_places().empty()) log.warn(run.of_places());
+  for (const std::string& remark : run.of_places()) log.warn(remark);
   if (const std::string remark = run.of_latest(); !remark.empty()) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
   for (const std::string& warning : run.units()) log.warn(warning);

@@ -266,6 +266,21 @@ TEST_F(Predict, StartsFromTheNewestTimeAndIsNamedByIt) {
   EXPECT_NE(several.err.find("names one start, and there are 2"), std::string::npos) << several.err;
 }
 
+TEST_F(Predict, WarnsOfPlacesOfOneName) {
+  folder().write("alike.csv", "name,lat,lon\nA,47,8\nB,40,8\nA,-12,-77\n");
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome =
+        predict(ranks, "alike.nc", "--overwrite --start 2021-02-02 --points " + (folder() / "alike.csv"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    ASSERT_EQ(outcome.said().size(), 1U) << outcome.err;
+    EXPECT_NE(
+        outcome.said()[0].find("alike.csv has several places that are called A, at 47, 8 and at -12, -77"),
+        std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(NetcdfReader(folder() / "alike.nc").extents("t2m").back(), 3U);
+  }
+}
+
 TEST_F(Predict, IsReadByXarrayAndCdo) {
   ASSERT_EQ(predict(1, "tools.nc", "--steps 4 --start 2021-02-02 2021-02-03T12:00").exit_code, 0);
   const std::string path = folder() / "tools.nc";
