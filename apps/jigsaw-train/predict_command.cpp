@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/output_place.h"
 #include "base/text.h"
@@ -227,7 +228,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     }
     const std::map<std::string, std::string> attributes = {
         {"title", (images ? "Predictions of " : "Forecasts of ") + configuration.name},
-        {"history", "jigsaw-train " JIGSAW_VERSION ": " + command_line}};
+        {"history", utc_stamp() + ": " + command_line + " (jigsaw-train " JIGSAW_VERSION ")"}};
     if (images) {
       write_image_predictions(
           models,

@@ -23,6 +23,7 @@
 #include "predict/grid_places.h"
 #include "predict/kept_states.h"
 #include "predict/missing_at_start.h"
+#include "predict/model_source.h"
 #include "predict/outside_range.h"
 #include "predict/packed_piece.h"
 #include "predict/physical.h"
@@ -234,7 +235,7 @@ void ForecastRun::create(const TrainedModel& model) {
                             fields(),  options_.split_levels,     options_.attributes,
                             members(), options_.time_series};
   if (places_) contents.places = &places_->places();
-  contents.attributes["source"] = concat("jigsaw-train, ", model.description());
+  contents.attributes["source"] = source_of(std::span(&model, 1));
   if (places_ && is_table_name(path_)) {
     table_ = std::make_unique<PlaceTable>(data_.files(), contents, output_->temporary(),
                                           std::min(placed_.samples(), starts()));

@@ -25,6 +25,7 @@
 #include "kernels/pointwise.h"
 #include "predict/forecast_choice.h"
 #include "predict/forecast_stop.h"
+#include "predict/model_source.h"
 #include "predict/output_file.h"
 #include "predict/packed_piece.h"
 #include "task/physical_states.h"
@@ -335,7 +336,7 @@ bool SequenceForecastRun::run(Log& log) {
 
 bool write_sequence_forecasts(TrainedModel& model, const SequenceForecastOptions& options, Log& log) {
   SequenceForecastOptions with_source = options;
-  with_source.attributes["source"] = concat("jigsaw-train, ", model.description());
+  with_source.attributes["source"] = source_of(std::span(&model, 1));
   return SequenceForecastRun(model, with_source).run(log);
 }
 

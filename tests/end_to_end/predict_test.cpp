@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <regex>
 #include <sstream>
 
 #include "end_to_end/trained_forecasts.h"
@@ -238,6 +239,28 @@ TEST_F(Predict, WritesWhatIsAskedFor) {
   // Weights of the last step are others than their average.
   ASSERT_EQ(predict(1, "last.nc", "--variables u10 --start 2021-02-02 --average never").exit_code, 0);
   EXPECT_NE(values("last.nc", "u10"), values("u10.nc", "u10"));
+}
+
+/// As CF has it, and so that the checkpoint is known again.
+TEST_F(Predict, FilesSayWhoMadeThem) {
+  const auto texts = [](const std::string& output, const std::string& more) {
+    const Outcome outcome = predict(1, output, "--start 2021-02-02 " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const NetcdfReader file(folder() / output);
+    return std::pair{file.text("", "source"), file.text("", "history")};
+  };
+  const auto [source, history] = texts("said.nc", "");
+  EXPECT_TRUE(std::regex_match(
+      history,
+      std::regex(R"(2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: .*jigsaw-train predict .* \(jigsaw-train \d.*\))")))
+      << history;
+  const std::string step = trained() + "/checkpoints/step_00000040";
+  EXPECT_EQ(source.rfind("jigsaw-train, averaged weights of step 40 of " + step + " (digest ", 0), 0U)
+      << source;
+  EXPECT_TRUE(std::regex_search(source, std::regex(R"( \(digest [0-9a-f]{16}\)$)"))) << source;
+  EXPECT_EQ(texts("again.nc", "--set train.batch_size=1").first, source);
+  const std::string other = texts("others.nc", "--average never").first;
+  EXPECT_NE(other.substr(other.find(" (digest")), source.substr(source.find(" (digest")));
 }
 
 TEST_F(Predict, StartsFromTheNewestTimeAndIsNamedByIt) {
