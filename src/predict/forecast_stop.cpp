@@ -37,9 +37,11 @@ std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads
 std::string sentence_of_rest(const ForecastsMade& made, const WrittenLeads& leads,
                              const std::vector<std::string>& starts, const std::string& output) {
   const auto start = [&](std::int64_t number) { return starts[static_cast<std::size_t>(number)]; };
-  if (!made.kept || made.states == made.whole)
-    return made.starts > made.whole ? "; the last of them are not whole, and no state was kept to go on from"
-                                    : "";
+  if (!made.kept || made.states == made.whole) {
+    if (made.starts == made.whole) return "";
+    return concat("; ", starts.size() > 1 ? "the last of them are not whole, and " : "",
+                  "no state was kept to go on from");
+  }
   if (leads.count() == leads.count_until(made.step)) return "";
   return concat("; the rest of those from ", start(made.whole),
                 made.states > made.whole + 1 ? " to " + start(made.states - 1) : "",
@@ -93,8 +95,9 @@ std::string stop_sentence(const ForecastsMade& made, const WrittenLeads& leads,
   const std::int64_t all = std::ssize(starts);
   const bool lacks_leads = leads.count() > leads.count_until(made.step);
   const bool anew = !made.outside && (lacks_leads || made.starts < all);
-  sentence += concat(": ", output, anew ? " is incomplete and" : "", " holds ", made.starts, " of ",
-                     counted(all, "forecast"));
+  sentence += concat(": ", output, anew ? " is incomplete" : "");
+  if (!anew || all > 1)
+    sentence += concat(anew ? " and" : "", " holds ", made.starts, " of ", counted(all, "forecast"));
   if (made.starts < all)
     sentence += concat("; those from ", starts[static_cast<std::size_t>(made.starts)], " on are not in it");
   if (made.step < leads.last) sentence += sentence_of_rest(made, leads, starts, output);

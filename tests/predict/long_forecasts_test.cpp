@@ -440,6 +440,19 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   made.starts = made.whole = 4;
   EXPECT_EQ(stop_comment(made, each, starts),
             "predict was stopped early; all that is here is whole; the forecasts from E on were not made");
+  // Of one start.
+  made = {};
+  made.starts = made.leads = made.states = 1;
+  made.step = 7;
+  made.stopped = made.kept = true;
+  EXPECT_EQ(stop_sentence(made, each, {"A"}, "a.nc", true),
+            "stopped early behind step 7 of 10: a.nc is incomplete; the rest of those from A is made with "
+            "another --output and --continue a.nc --steps 3; it is made anew with --overwrite or "
+            "--skip-existing");
+  made.kept = false;
+  EXPECT_EQ(stop_sentence(made, each, {"A"}, "a.nc", true),
+            "stopped early behind step 7 of 10: a.nc is incomplete; no state was kept to go on from; it is "
+            "made anew with --overwrite or --skip-existing");
   // Before the first lead.
   made = {};
   made.step = 3;
