@@ -608,6 +608,7 @@ void require_netcdf_name(const std::string& output, bool of_places) {
 
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
+  if (const std::string remark = run.of_latest(); !remark.empty()) log.warn(remark);
   if (run.is_there()) {
     log.info(concat(run.path(), " is there and is left alone"));
     return false;
@@ -615,7 +616,6 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
   for (const std::string& remark : run.of_places()) log.warn(remark);
-  if (const std::string remark = run.of_latest(); !remark.empty()) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
   for (const std::string& warning : run.units()) log.warn(warning);
   const double before = now();

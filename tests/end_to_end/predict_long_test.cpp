@@ -246,6 +246,23 @@ TEST_F(PredictLong, LeavesWhatIsThereAlone) {
   EXPECT_EQ(read(output), "mine");
 }
 
+/// Which would else say nothing for as long as the variable does not come.
+TEST_F(PredictLong, SaysWhatTheNewestTimeLacksAlsoWhereTheForecastIsThere) {
+  const std::string options =
+      "--start latest --skip-existing --set 'data.variables=[\"t2m\",{\"name\":\"u10\","
+      "\"files\":[\"" +
+      data() + "/sample_2021-01.nc\"]}]'";
+  for (const bool there : {false, true}) {
+    const Outcome outcome = predict(1, "late_{start}.nc", options);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find("is left alone") != std::string::npos, there) << outcome.out;
+    ASSERT_FALSE(outcome.said().empty());
+    EXPECT_NE(outcome.said()[0].find("--start latest is 2021-01-31T18:00, for "), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.said()[0].find("u10"), std::string::npos) << outcome.err;
+  }
+}
+
 /// A state is kept of several steps from a start that is named, unless it is said otherwise.
 TEST_F(PredictLong, KeepsAStateWhereItIsOfUse) {
   const std::string start = "--start 2021-02-02 ";
