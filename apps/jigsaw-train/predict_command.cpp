@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/output_place.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
@@ -43,7 +45,7 @@ struct PredictArguments {
   std::string restart = "auto";  ///< or always or never
   WindowArguments windows;       ///< over images
   std::string classes;           ///< of images: labels or probabilities; "": labels
-  bool skip_existing = false;    ///< of images and sequences: inputs whose outputs are there are left alone
+  bool skip_existing = false;    ///< outputs that are there are left alone
 };
 
 /// What a configuration asks for: forecasts of fields with dates or of sequences, or images.
@@ -86,8 +88,7 @@ void refuse_options(const PredictArguments& options, PredictKind kind) {
                                  {"--restart", options.restart != "auto", {kFields}},
                                  {"--overlap", options.windows.overlap.has_value(), {kImages}},
                                  {"--mirror", !options.windows.mirror.empty(), {kImages}},
-                                 {"--classes", !options.classes.empty(), {kImages}},
-                                 {"--skip-existing", options.skip_existing, {kImages, kSequences}}};
+                                 {"--classes", !options.classes.empty(), {kImages}}};
   for (const auto& [option, given, kinds] : uses) {
     if (!given || std::ranges::find(kinds, kind) != kinds.end()) continue;
     throw ConfigError(concat(
@@ -155,8 +156,9 @@ void set_means(const std::string& mean, ForecastOptions& forecasts) {
 }
 
 ForecastOptions forecasts_of(const PredictArguments& options, const RestartFile* restart) {
-  ForecastOptions forecasts{options.output, options.overwrite, options.steps,  options.starts,
-                            options.period, options.variables, options.levels, options.split_levels};
+  ForecastOptions forecasts{options.output,    options.overwrite, options.skip_existing,
+                            options.steps,     options.starts,    options.period,
+                            options.variables, options.levels,    options.split_levels};
   forecasts.every = std::max(options.every, 1);
   set_means(options.mean, forecasts);
   forecasts.time_series = options.time_series;
@@ -179,6 +181,9 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     WindowOptions windows;
     together(job.world, [&] {
       refuse_options(options, kind);
+      check_placeholders(
+          "--output", options.output,
+          kind == PredictKind::kFields ? std::vector<std::string>{"start"} : std::vector<std::string>{});
       keep_configuration(options.model.configuration, {{"--output", options.output}});
       if (images) {
         windows = windows_of(options.windows, configuration.data);
@@ -223,7 +228,7 @@ ExitCode run_predict(const PredictArguments& options, const std::string& command
     }
     const std::map<std::string, std::string> attributes = {
         {"title", (images ? "Predictions of " : "Forecasts of ") + configuration.name},
-        {"history", "jigsaw-train " JIGSAW_VERSION ": " + command_line}};
+        {"history", utc_stamp() + ": " + command_line + " (jigsaw-train " JIGSAW_VERSION ")"}};
     if (images) {
       write_image_predictions(
           models,
@@ -264,8 +269,8 @@ std::function<ExitCode()> declare_predict(const CommandOptions& command, const I
   command.add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
   command.add_flag(
       "--skip-existing", options->skip_existing,
-      "Of images and sequences: leave out inputs whose outputs are there, to go on where a command "
-      "ended");
+      "Leave alone an output that is there, but for a forecast that a signal ended early, which is made "
+      "anew; of several inputs make the outputs that lack");
   command.add_option("--input", options->input, "Files or patterns in place of data.files");
   command.add_option("--steps", options->steps, "Steps of each forecast, of data.lead_hours each")
       .within(1, 100'000);

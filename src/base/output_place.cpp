@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <span>
 
@@ -22,6 +23,24 @@ void check_output_place(const std::string& option, const std::string& path, cons
   }
   throw ConfigError(concat("command line: ", option, " ", path, " is there already and ", is_not,
                            "; name another file, or remove that one first"));
+}
+
+void check_placeholders(const std::string& option, const std::string& path,
+                        const std::vector<std::string>& known) {
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    std::vector<std::string> names;
+    for (const std::string& name : known) names.push_back("{" + name + "}");
+    throw ConfigError(concat("command line: ", option, " ", path, ": ", what, " is no placeholder", hint,
+                             names.empty() ? "; here there are none" : "; there is " + join(names, ", ")));
+  };
+  for (std::size_t at = path.find_first_of("{}"); at != std::string::npos;
+       at = path.find_first_of("{}", at)) {
+    const std::size_t end = path.find_first_of("{}", at + 1);
+    if (path[at] == '}' || end == std::string::npos || path[end] == '{') refuse("a brace alone", "");
+    const std::string word = path.substr(at + 1, end - at - 1);
+    if (std::ranges::find(known, word) == known.end()) refuse("{" + word + "}", did_you_mean(word, known));
+    at = end + 1;
+  }
 }
 
 bool begins_with(const std::string& path, std::string_view text) {

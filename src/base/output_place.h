@@ -2,6 +2,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace jigsaw::inline base {
 
@@ -14,6 +15,12 @@ namespace jigsaw::inline base {
 /// @throws ConfigError
 void check_output_place(const std::string& option, const std::string& path, const std::string& is_not,
                         const std::function<bool(const std::string& path)>& is_alike);
+
+/// Braces in the name of an output stand around the names of placeholders alone, "fc_{start}.nc".
+/// @param option  "--output", for the message. @param known  which placeholders there are: "start".
+/// @throws ConfigError  for another one, with those that there are, and for a brace without its other one.
+void check_placeholders(const std::string& option, const std::string& path,
+                        const std::vector<std::string>& known);
 
 /// Whether a file begins with this text. @throws FileError  when it cannot be read.
 bool begins_with(const std::string& path, std::string_view text);

@@ -13,6 +13,7 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 #include "kernels/pointwise.h"
 #include "predict/background_writer.h"
 #include "predict/first_not_finite.h"
@@ -22,6 +23,7 @@
 #include "predict/grid_places.h"
 #include "predict/kept_states.h"
 #include "predict/missing_at_start.h"
+#include "predict/model_source.h"
 #include "predict/outside_range.h"
 #include "predict/packed_piece.h"
 #include "predict/physical.h"
@@ -50,16 +52,21 @@ class ForecastRun {
         rank_(placed_.rank()),
         data_(dynamic_cast<Dataset&>(run_.data())),
         options_(options),
+        overwrite_(options.overwrite),
         restart_model_(RestartModel::of(model)),
         physical_(data_.channels(), data_.statistics(), data_.options().predict),
         outside_(state_limits(data_.channels(), data_.statistics(), options.stop_outside)) {
     find_places();
-    together(run_.world(), [&] { open(model); });
+    together(run_.world(), [&] { choose(); });
+    look_for_output();
+    if (!is_there()) together(run_.world(), [&] { create(model); });
   }
 
   std::int64_t starts() const { return std::ssize(starts_); }
   /// The name of the output.
   const std::string& path() const { return path_; }
+  /// Whether there is nothing to do, for the output is to stay as it is.
+  bool is_there() const { return is_there_; }
   std::int64_t members() const { return placed_.members(); }
   /// Collective.
   ForecastsMade run(Log& log);
@@ -75,12 +82,16 @@ class ForecastRun {
   std::vector<std::string> gaps() const;
   std::vector<std::string> units();
   std::vector<std::string> blanks();
-  /// What is to be said of the places that are wanted, or "".
-  std::string of_places() const { return places_ ? places_->remark() : ""; }
+  /// What is to be said of the places that are wanted, on the rank that writes.
+  const std::vector<std::string>& of_places() const { return of_places_; }
 
  private:
   void find_places();
-  void open(const TrainedModel& model);
+  void choose();
+  void look_for_output();
+  void create(const TrainedModel& model);
+  std::vector<std::string> inputs() const;
+  std::int64_t table_lines() const;
   std::vector<Field> fields() const;
   bool keeps_states() const;
   std::int64_t batches() const { return (starts() + placed_.samples() - 1) / placed_.samples(); }
@@ -115,6 +126,7 @@ class ForecastRun {
   const Rank& rank_;
   Dataset& data_;
   const ForecastOptions& options_;
+  bool overwrite_, is_there_ = false;
   RestartModel restart_model_;
   PhysicalStates physical_;
   WrittenLeads leads_;
@@ -122,6 +134,7 @@ class ForecastRun {
   std::string path_;  // of the output
   std::vector<int> channels_;
   std::optional<GridPlaces> places_;
+  std::vector<std::string> of_places_;
   std::optional<BatchReader> reader_;
   std::vector<StepMeans> means_;  // of each member
   FirstNotFinite not_finite_;
@@ -157,10 +170,14 @@ void ForecastRun::find_places() {
   together(run_.world(), [&] {
     if (run_.world().rank() == 0) listed = read_places(options_.points);
   });
-  places_.emplace(data_.files(), listed, options_.place_value, "--points " + options_.points, run_.world());
+  const std::string source = "--points " + options_.points;
+  places_.emplace(data_.files(), listed, options_.place_value, source, run_.world());
+  of_places_ = {remark_on_names(listed, source), places_->remark()};
+  std::erase(of_places_, "");
 }
 
-void ForecastRun::open(const TrainedModel& model) {
+/// Which forecasts are made, and what their file is called.
+void ForecastRun::choose() {
   if (data_.files().members() > 1)
     throw ConfigError(concat(
         "command line: forecasts are of one member of the ensemble, and data.member is \"all\"; say which by "
@@ -170,7 +187,8 @@ void ForecastRun::open(const TrainedModel& model) {
   if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
   int first = 0;
   starts_ = starts_of(data_, options_, first);
-  path_ = named_by_start(options_.output, starts_, data_.files());
+  path_ = options_.output;
+  for (std::string next; (next = named_by_start(path_, starts_, data_.files())) != path_;) path_ = next;
   missing_ = MissingAtStart(data_, starts_.size());
   if (options_.time_series && starts() > 1) {
     throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
@@ -182,17 +200,42 @@ void ForecastRun::open(const TrainedModel& model) {
   data_.files().watch(fields_of(data_.channels().inputs, Role::kPrescribed));
   reader_.emplace(data_.make_reader());
   if (keeps_states()) states_.emplace(placed_, run_.world(), restart_model_);
-  if (run_.world().rank() != 0) return;
+}
+
+/// The files that are read, and never replaced.
+std::vector<std::string> ForecastRun::inputs() const {
   std::vector<std::string> inputs = data_.paths();
   if (options_.restart_from != nullptr) inputs.push_back(options_.restart_from->path());
   if (places_) inputs.push_back(options_.points);
-  output_ = std::make_unique<OutputFile>(path_, options_.overwrite, "--output", inputs);
-  restart_output_ = std::make_unique<OutputFile>(restart_path(path_), options_.overwrite, "--output", inputs);
+  return inputs;
+}
+
+/// Behind the titles of a whole table.
+std::int64_t ForecastRun::table_lines() const {
+  return places_ ? starts() * leads_.count() * members() * places_->size() : 0;
+}
+
+/// Of forecasts that a signal ended the place is taken. Collective.
+void ForecastRun::look_for_output() {
+  if (!options_.skip_existing) return;
+  const std::string found = from_first(run_.world(), [&] {
+    if (!is_written(path_, inputs())) return "nothing";
+    return is_cut_short(path_, table_lines()) ? "cut short" : "whole";
+  });
+  is_there_ = found == "whole";
+  overwrite_ = overwrite_ || found == "cut short";
+}
+
+/// The files that are written, on the rank that writes.
+void ForecastRun::create(const TrainedModel& model) {
+  if (run_.world().rank() != 0) return;
+  output_ = std::make_unique<OutputFile>(path_, overwrite_, "--output", inputs());
+  restart_output_ = std::make_unique<OutputFile>(restart_path(path_), overwrite_, "--output", inputs());
   ForecastContents contents{starts_,   data_.options().lead_time, leads_,
                             fields(),  options_.split_levels,     options_.attributes,
                             members(), options_.time_series};
   if (places_) contents.places = &places_->places();
-  contents.attributes["source"] = concat("jigsaw-train, ", model.description());
+  contents.attributes["source"] = source_of(std::span(&model, 1));
   if (places_ && is_table_name(path_)) {
     table_ = std::make_unique<PlaceTable>(data_.files(), contents, output_->temporary(),
                                           std::min(placed_.samples(), starts()));
@@ -460,7 +503,7 @@ void ForecastRun::close(ForecastsMade& made) {
   }
   made.bytes = output_->commit([&] {
     std::error_code ignored;
-    if (options_.overwrite) std::filesystem::remove(restart_output_->path(), ignored);
+    if (overwrite_) std::filesystem::remove(restart_output_->path(), ignored);
   });
   if (states_ && made.outside)
     made.state_failure = DataError("--stop-outside ended forecasts before their last step");
@@ -565,10 +608,14 @@ void require_netcdf_name(const std::string& output, bool of_places) {
 
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
+  if (const std::string remark = run.of_latest(); !remark.empty()) log.warn(remark);
+  if (run.is_there()) {
+    log.info(concat(run.path(), " is there and is left alone"));
+    return false;
+  }
   const WrittenLeads& leads = run.leads();
   for (const std::string& remark : left_out_remarks(leads, options.steps)) log.warn(remark);
-  if (!run.of_places().empty()) log.warn(run.of_places());
-  if (const std::string remark = run.of_latest(); !remark.empty()) log.warn(remark);
+  for (const std::string& remark : run.of_places()) log.warn(remark);
   for (const std::string& remark : run.gaps()) log.warn(remark);
   for (const std::string& warning : run.units()) log.warn(warning);
   const double before = now();
@@ -579,7 +626,7 @@ bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& l
   if (const std::string sentence = run.not_finite(); !sentence.empty()) log.warn(sentence);
   if (made.stopped) {
     std::error_code ignored;
-    log.info(stop_sentence(made, leads, run.start_texts(), run.path(),
+    log.warn(stop_sentence(made, leads, run.start_texts(), run.path(),
                            std::filesystem::exists(run.path(), ignored)));
   }
   const bool asked_to_stop = made.stopped && !made.outside;

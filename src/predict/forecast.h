@@ -34,7 +34,8 @@ void require_netcdf_name(const std::string& output, bool of_places);
 struct ForecastOptions {
   std::string output;
   bool overwrite = false;
-  int steps = 1;  ///< that are made
+  bool skip_existing = false;  ///< an output that is there stays, but for forecasts that a signal ended
+  int steps = 1;               ///< that are made
   /// Dates, those without time of day the first time of that day; empty: all of the period
   std::vector<std::string> starts;
   std::string period;                             ///< "train", or else valid

@@ -4,10 +4,15 @@
 
 #include "base/file_kind.h"
 #include "base/text.h"
+#include "files/netcdf_text.h"
+#include "predict/place_table.h"
 
 namespace jigsaw::inline predict {
 
 namespace {
+
+/// So comments begin of forecasts that a signal ended.
+constexpr const char* kStopped = "predict was stopped early";
 
 /// " of the forecasts from A on", where others are whole.
 std::string of_the_last(const ForecastsMade& made, const std::vector<std::string>& starts) {
@@ -28,6 +33,21 @@ std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads
   return options;
 }
 
+/// How the batch that was stopped goes on, where leads of it are left, or that it cannot.
+std::string sentence_of_rest(const ForecastsMade& made, const WrittenLeads& leads,
+                             const std::vector<std::string>& starts, const std::string& output) {
+  const auto start = [&](std::int64_t number) { return starts[static_cast<std::size_t>(number)]; };
+  if (!made.kept || made.states == made.whole) {
+    if (made.starts == made.whole) return "";
+    return concat("; ", starts.size() > 1 ? "the last of them are not whole, and " : "",
+                  "no state was kept to go on from");
+  }
+  if (leads.count() == leads.count_until(made.step)) return "";
+  return concat("; the rest of those from ", start(made.whole),
+                made.states > made.whole + 1 ? " to " + start(made.states - 1) : "",
+                " is made with another --output and ", options_of_rest(made, leads, starts, output));
+}
+
 }  // namespace
 
 bool stop_is_asked(const std::atomic<int>* stop, Communicator& world) {
@@ -36,11 +56,22 @@ bool stop_is_asked(const std::atomic<int>* stop, Communicator& world) {
   return world.all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
 }
 
+bool is_cut_short(const std::string& path, std::int64_t lines) {
+  try {
+    if (is_table_name(path)) return lines_in_table(path) < lines;
+    return text_of_netcdf(path, "comment").starts_with(kStopped);
+  } catch (const Error& error) {
+    throw ConfigError(concat("command line: --output ", path,
+                             " is there, and no forecast that --skip-existing could leave alone: ",
+                             error.what(), "; name another file, or remove that one first"));
+  }
+}
+
 std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
                          const std::vector<std::string>& starts) {
   std::string comment =
       made.outside ? "predict ended early, for states left what the model was trained on (--stop-outside)"
-                   : "predict was stopped early";
+                   : kStopped;
   if (made.starts > made.whole)
     comment += concat(", behind step ", made.step, " of ", leads.last, of_the_last(made, starts));
   if (made.whole > 0)
@@ -61,20 +92,18 @@ std::string stop_sentence(const ForecastsMade& made, const WrittenLeads& leads,
         sentence, ": no lead was whole by then, and ",
         there ? concat(output, " still is the file that was there before") : concat("there is no ", output));
   }
-  sentence += concat(": ", output, " holds ", made.starts, " of ", counted(std::ssize(starts), "forecast"));
-  if (made.starts < std::ssize(starts))
+  const std::int64_t all = std::ssize(starts);
+  const bool lacks_leads = leads.count() > leads.count_until(made.step);
+  const bool anew = !made.outside && (lacks_leads || made.starts < all);
+  sentence += concat(": ", output, anew ? " is incomplete" : "");
+  if (!anew || all > 1)
+    sentence += concat(anew ? " and" : "", " holds ", made.starts, " of ", counted(all, "forecast"));
+  if (made.starts < all)
     sentence += concat("; those from ", starts[static_cast<std::size_t>(made.starts)], " on are not in it");
-  if (made.step == leads.last) return sentence;
-  const bool goes_on = made.kept && made.states > made.whole;
-  if (goes_on && leads.count() > leads.count_until(made.step)) {
-    sentence += concat("; the rest of those from ", starts[static_cast<std::size_t>(made.whole)],
-                       made.states > made.whole + 1
-                           ? concat(" to ", starts[static_cast<std::size_t>(made.states - 1)])
-                           : std::string(),
-                       " is made with ", options_of_rest(made, leads, starts, output));
-  } else if (!goes_on && made.starts > made.whole) {
-    sentence += "; the last of them are not whole, and no state was kept to go on from";
-  }
+  if (made.step < leads.last) sentence += sentence_of_rest(made, leads, starts, output);
+  if (anew)
+    sentence +=
+        concat("; ", all == 1 ? "it is" : "all are", " made anew with --overwrite or --skip-existing");
   return sentence;
 }
 

@@ -17,6 +17,7 @@
 #include "files/image_output.h"
 #include "images/case_names.h"
 #include "predict/background_writer.h"
+#include "predict/model_source.h"
 #include "predict/output_file.h"
 #include "predict/output_images.h"
 #include "predict/output_names.h"
@@ -149,7 +150,7 @@ std::string ImageWriter::create_outputs(const std::vector<InputFile>& inputs) {
                                                            data_.paths(), paths.size() == 1));
   }
   attributes_ = options_.attributes;
-  attributes_["source"] = concat("jigsaw-train, ", description_of(models_));
+  attributes_["source"] = source_of(models_);
   writer_ = std::make_unique<BackgroundWriter>();
   return skipped;
 }

@@ -1,12 +1,31 @@
 #include "predict/place_table.h"
 
+#include <fstream>
+
+#include "base/error.h"
 #include "base/lower_case.h"
+#include "base/output_place.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {
 
+namespace {
+
+constexpr const char *kStartTitle = "start", *kTimeTitle = "time", *kLeadTitle = "lead_";
+
+}  // namespace
+
 bool is_table_name(const std::string& output) {
   return to_lower(output).ends_with(".csv");
+}
+
+std::int64_t lines_in_table(const std::string& path) {
+  if (!begins_with(path, concat(kStartTitle, ",", kTimeTitle, ",", kLeadTitle)))
+    throw DataError(path + " is no table of forecasts");
+  std::ifstream text(path);
+  std::int64_t lines = -1;
+  for (std::string line; std::getline(text, line);) ++lines;
+  return lines;
 }
 
 PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const std::string& path,
@@ -27,7 +46,8 @@ PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const s
     for (int lead = 0; lead < contents.leads.count(); ++lead)
       times_.back().push_back(files.text_of(start + ahead(lead)));
   }
-  std::vector<std::string> titles = {"start", "time", of_months ? "lead_months" : "lead_hours"};
+  std::vector<std::string> titles = {kStartTitle, kTimeTitle,
+                                     concat(kLeadTitle, of_months ? "months" : "hours")};
   if (members_ > 1) titles.emplace_back("number");
   titles.insert(titles.end(), {"station", "latitude", "longitude"});
   for (const Field& field : contents.fields) {

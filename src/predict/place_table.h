@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -43,5 +44,9 @@ class PlaceTable {
 
 /// Whether what is written under this name is a table.
 bool is_table_name(const std::string& output);
+
+/// How many lines such a file has behind its titles. @throws DataError  for one that begins otherwise;
+/// FileError
+std::int64_t lines_in_table(const std::string& path);
 
 }  // namespace jigsaw::inline predict

@@ -25,6 +25,7 @@
 #include "kernels/pointwise.h"
 #include "predict/forecast_choice.h"
 #include "predict/forecast_stop.h"
+#include "predict/model_source.h"
 #include "predict/output_file.h"
 #include "predict/packed_piece.h"
 #include "task/physical_states.h"
@@ -324,7 +325,7 @@ bool SequenceForecastRun::run(Log& log) {
                     options_.output));
   if (stopped) {
     const std::int64_t there = whole + skipped_;
-    log.info(there == 0 ? std::string("stopped early: no file was whole by then, and none was written")
+    log.warn(there == 0 ? std::string("stopped early: no file was whole by then, and none was written")
                         : concat("stopped early: ", there, " of ", files + skipped_,
                                  " files are there and whole; --skip-existing makes the others"));
   }
@@ -335,7 +336,7 @@ bool SequenceForecastRun::run(Log& log) {
 
 bool write_sequence_forecasts(TrainedModel& model, const SequenceForecastOptions& options, Log& log) {
   SequenceForecastOptions with_source = options;
-  with_source.attributes["source"] = concat("jigsaw-train, ", model.description());
+  with_source.attributes["source"] = source_of(std::span(&model, 1));
   return SequenceForecastRun(model, with_source).run(log);
 }
 

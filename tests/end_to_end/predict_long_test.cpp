@@ -170,17 +170,26 @@ TEST_F(PredictLong, EndsBehindTheStepInWorkOnASignal) {
     const std::string mesh = on(kMeshes[ranks == 1 ? 0 : 1]);
     for (const char* left : {"stopped.nc", "stopped.nc.restart"}) std::filesystem::remove(folder() / left);
     Running running(ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
-                               " --output " + output + " --steps 20000" + from + mesh);
+                               " --output " + output + " --quiet --steps 20000" + from + mesh);
     ASSERT_TRUE(running.until([&] { return is_under_way(output); }));
     running.signal(number);
     const Outcome stopped = running.collect();
     EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
     EXPECT_TRUE(stopped.errors().empty()) << stopped.err;
-    EXPECT_NE(stopped.out.find("stopped early behind step"), std::string::npos) << stopped.out;
+    EXPECT_EQ(stopped.out, "");
     EXPECT_FALSE(is_under_way(output));
     const NetcdfReader begun(output);
     const std::size_t steps = begun.extents("t2m")[1];
     ASSERT_GE(steps, 1U);
+    const std::vector<std::string> said = stopped.said();
+    ASSERT_FALSE(said.empty()) << stopped.err;
+    EXPECT_NE(said.back().find("warning: stopped early behind step " + std::to_string(steps) + " of 20000: " +
+                               output + " is incomplete and holds 2 of 2 forecasts; the rest"),
+              std::string::npos)
+        << said.back();
+    EXPECT_NE(said.back().find("--continue " + output + " --steps " + std::to_string(20000 - steps)),
+              std::string::npos)
+        << said.back();
     EXPECT_NE(begun.text("", "comment").find("stopped early, behind step " + std::to_string(steps)),
               std::string::npos)
         << begun.text("", "comment");
@@ -194,6 +203,63 @@ TEST_F(PredictLong, EndsBehindTheStepInWorkOnASignal) {
         EXPECT_EQ(field(rest, variable, start, 1), field(whole, variable, start, steps + 1));
       }
     }
+  }
+}
+
+/// Twice the same command: what is there stays, whatever it is of, but for what a signal cut short.
+TEST_F(PredictLong, LeavesWhatIsThereAlone) {
+  const std::string towns = folder() / "places.csv";
+  folder().write("places.csv", "name,latitude,longitude\nA,47.4,8.6\nB,-12.1,-77\n");
+  for (const auto& [output, more] : {std::pair<std::string, std::string>{"skip_{start}.nc", ""},
+                                     {"skip.nc", ""},
+                                     {"skip_{start}.csv", " --points " + towns}}) {
+    SCOPED_TRACE(output);
+    std::string path = folder() / output;
+    if (const std::size_t at = path.find("{start}"); at != std::string::npos)
+      path.replace(at, 7, "2021-02-28T1800");
+    const std::string options = "--start latest --steps 3 --skip-existing" + more;
+    const int ranks = output == "skip.nc" ? 2 : 1;
+    const Outcome first = predict(ranks, output, options);
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    const auto written = std::filesystem::last_write_time(path);
+    const Outcome again = predict(ranks, output, options);
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_NE(again.out.find(path + " is there and is left alone"), std::string::npos) << again.out;
+    EXPECT_EQ(again.out.find("wrote"), std::string::npos) << again.out;
+    EXPECT_EQ(std::filesystem::last_write_time(path), written);
+    EXPECT_FALSE(is_under_way(path));
+  }
+  const std::string output = folder() / "cut.nc", command = " --start 2021-02-02 --skip-existing --steps ";
+  Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                         " --output " + output + command + "20000");
+  ASSERT_TRUE(running.until([&] { return is_under_way(output); }));
+  running.signal(SIGTERM);
+  ASSERT_EQ(running.collect().exit_code, 75);
+  ASSERT_TRUE(std::filesystem::exists(output));
+  const Outcome anew = predict(1, "cut.nc", command + "3");
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_NE(anew.out.find("wrote 1 forecast of 3 steps"), std::string::npos) << anew.out;
+  forecast(1, "whole.nc", "--start 2021-02-02 --steps 3");
+  EXPECT_EQ(values("cut.nc", "t2m"), values("whole.nc", "t2m"));
+  folder().write("cut.nc", "mine");
+  refused(predict(1, "cut.nc", command + "3"), 2, "no forecast that --skip-existing could leave alone");
+  EXPECT_EQ(read(output), "mine");
+}
+
+/// Which would else say nothing for as long as the variable does not come.
+TEST_F(PredictLong, SaysWhatTheNewestTimeLacksAlsoWhereTheForecastIsThere) {
+  const std::string options =
+      "--start latest --skip-existing --set 'data.variables=[\"t2m\",{\"name\":\"u10\","
+      "\"files\":[\"" +
+      data() + "/sample_2021-01.nc\"]}]'";
+  for (const bool there : {false, true}) {
+    const Outcome outcome = predict(1, "late_{start}.nc", options);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find("is left alone") != std::string::npos, there) << outcome.out;
+    ASSERT_FALSE(outcome.said().empty());
+    EXPECT_NE(outcome.said()[0].find("--start latest is 2021-01-31T18:00, for "), std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.said()[0].find("u10"), std::string::npos) << outcome.err;
   }
 }
 

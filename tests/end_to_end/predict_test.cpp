@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <regex>
 #include <sstream>
 
 #include "end_to_end/trained_forecasts.h"
@@ -241,6 +242,28 @@ TEST_F(Predict, WritesWhatIsAskedFor) {
   EXPECT_NE(values("last.nc", "u10"), values("u10.nc", "u10"));
 }
 
+/// As CF has it, and so that the checkpoint is known again.
+TEST_F(Predict, FilesSayWhoMadeThem) {
+  const auto texts = [](const std::string& output, const std::string& more) {
+    const Outcome outcome = predict(1, output, "--start 2021-02-02 " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const NetcdfReader file(folder() / output);
+    return std::pair{file.text("", "source"), file.text("", "history")};
+  };
+  const auto [source, history] = texts("said.nc", "");
+  EXPECT_TRUE(std::regex_match(
+      history,
+      std::regex(R"(2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ: .*jigsaw-train predict .* \(jigsaw-train \d.*\))")))
+      << history;
+  const std::string step = trained() + "/checkpoints/step_00000040";
+  EXPECT_EQ(source.rfind("jigsaw-train, averaged weights of step 40 of " + step + " (digest ", 0), 0U)
+      << source;
+  EXPECT_TRUE(std::regex_search(source, std::regex(R"( \(digest [0-9a-f]{16}\)$)"))) << source;
+  EXPECT_EQ(texts("again.nc", "--set train.batch_size=1").first, source);
+  const std::string other = texts("others.nc", "--average never").first;
+  EXPECT_NE(other.substr(other.find(" (digest")), source.substr(source.find(" (digest")));
+}
+
 TEST_F(Predict, StartsFromTheNewestTimeAndIsNamedByIt) {
   for (const int ranks : {1, 2}) {
     const Outcome outcome = predict(ranks, "fc_{start}.nc", "--start latest --steps 2 --overwrite");
@@ -254,9 +277,32 @@ TEST_F(Predict, StartsFromTheNewestTimeAndIsNamedByIt) {
       predict(1, "january_{start}.nc", "--start latest --input " + data() + "/sample_2021-01.nc").exit_code,
       0);
   EXPECT_TRUE(std::filesystem::exists(folder() / "january_2021-01-31T1800.nc"));
+  std::filesystem::create_directory(folder() / "2021-02-20T0000");
+  ASSERT_EQ(predict(1, "{start}/fc_{start}.nc", "--start 2021-02-20").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder() / "2021-02-20T0000/fc_2021-02-20T0000.nc"));
+  const Outcome unknown = predict(2, "fc_{valid}.nc", "--start latest");
+  EXPECT_EQ(unknown.exit_code, 2);
+  ASSERT_EQ(unknown.errors().size(), 1U) << unknown.err;
+  EXPECT_NE(unknown.errors()[0].find("{valid} is no placeholder; there is {start}"), std::string::npos)
+      << unknown.err;
   const Outcome several = predict(1, "several_{start}.nc", "--start 2021-02-20 2021-02-21");
   EXPECT_EQ(several.exit_code, 2);
   EXPECT_NE(several.err.find("names one start, and there are 2"), std::string::npos) << several.err;
+}
+
+TEST_F(Predict, WarnsOfPlacesOfOneName) {
+  folder().write("alike.csv", "name,lat,lon\nA,47,8\nB,40,8\nA,-12,-77\n");
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome =
+        predict(ranks, "alike.nc", "--overwrite --start 2021-02-02 --points " + (folder() / "alike.csv"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    ASSERT_EQ(outcome.said().size(), 1U) << outcome.err;
+    EXPECT_NE(
+        outcome.said()[0].find("alike.csv has several places that are called A, at 47, 8 and at -12, -77"),
+        std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(NetcdfReader(folder() / "alike.nc").extents("t2m").back(), 3U);
+  }
 }
 
 TEST_F(Predict, IsReadByXarrayAndCdo) {

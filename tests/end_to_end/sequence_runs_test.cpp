@@ -214,10 +214,11 @@ TEST_F(SequenceRuns, PredictStopsAfterASignalAndMakesTheRestLater) {
   int there = 0;
   for (int i = 0; i < kFiles; ++i) there += std::filesystem::exists(output("out", i)) ? 1 : 0;
   ASSERT_LT(there, kFiles);
-  EXPECT_NE(stopped.out.find("stopped early: " + std::to_string(there) + " of " + std::to_string(kFiles) +
-                             " files are there and whole"),
+  ASSERT_FALSE(stopped.said().empty()) << stopped.err;
+  EXPECT_NE(stopped.said().back().find("warning: stopped early: " + std::to_string(there) + " of " +
+                                       std::to_string(kFiles) + " files are there and whole"),
             std::string::npos)
-      << stopped.out;
+      << stopped.err;
   const std::filesystem::directory_iterator all(folder_ / "out");
   EXPECT_EQ(std::distance(begin(all), end(all)), there);  // nothing that is half written
   const Outcome rest = run(2, command + (folder_ / "out") + " --skip-existing");

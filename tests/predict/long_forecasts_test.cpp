@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "io/netcdf_writer.h"
 #include "predict/calendar_means.h"
 #include "predict/first_not_finite.h"
 #include "predict/forecast.h"
@@ -403,9 +405,10 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   made.stopped = made.kept = true;
   const WrittenLeads each{0, 10, 1, false}, every{0, 10, 4, false}, means{0, 10, 1, true};
   EXPECT_EQ(stop_sentence(made, each, starts, "a b.nc", true),
-            "stopped early behind step 7 of 10 of the forecasts from C on: a b.nc holds 4 of 6 forecasts; "
-            "those from E on are not in it; the rest of those from C to D is made with --continue 'a b.nc' "
-            "--steps 3 --start C D");
+            "stopped early behind step 7 of 10 of the forecasts from C on: a b.nc is incomplete and holds 4 "
+            "of 6 forecasts; those from E on are not in it; the rest of those from C to D is made with "
+            "another --output and --continue 'a b.nc' --steps 3 --start C D; all are made anew with "
+            "--overwrite or --skip-existing");
   EXPECT_EQ(stop_comment(made, each, starts),
             "predict was stopped early, behind step 7 of 10 of the forecasts from C on; those before are "
             "whole; the forecasts from E on were not made");
@@ -424,10 +427,32 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   // Between two batches.
   made.whole = made.starts;
   made.step = 10;
+  EXPECT_EQ(
+      stop_sentence(made, each, starts, "a.nc", true),
+      "stopped early: a.nc is incomplete and holds 4 of 6 forecasts; those from E on are not in it; all "
+      "are made anew with --overwrite or --skip-existing");
+  // By --stop-outside, which the same command comes to again.
+  made.outside = true;
+  made.starts = made.whole = 6;
   EXPECT_EQ(stop_sentence(made, each, starts, "a.nc", true),
-            "stopped early: a.nc holds 4 of 6 forecasts; those from E on are not in it");
+            "ended by --stop-outside: a.nc holds 6 of 6 forecasts");
+  made.outside = false;
+  made.starts = made.whole = 4;
   EXPECT_EQ(stop_comment(made, each, starts),
             "predict was stopped early; all that is here is whole; the forecasts from E on were not made");
+  // Of one start.
+  made = {};
+  made.starts = made.leads = made.states = 1;
+  made.step = 7;
+  made.stopped = made.kept = true;
+  EXPECT_EQ(stop_sentence(made, each, {"A"}, "a.nc", true),
+            "stopped early behind step 7 of 10: a.nc is incomplete; the rest of those from A is made with "
+            "another --output and --continue a.nc --steps 3; it is made anew with --overwrite or "
+            "--skip-existing");
+  made.kept = false;
+  EXPECT_EQ(stop_sentence(made, each, {"A"}, "a.nc", true),
+            "stopped early behind step 7 of 10: a.nc is incomplete; no state was kept to go on from; it is "
+            "made anew with --overwrite or --skip-existing");
   // Before the first lead.
   made = {};
   made.step = 3;
@@ -436,6 +461,34 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
   EXPECT_EQ(stop_sentence(made, every, starts, "a.nc", true),
             "stopped early behind step 3 of 10: no lead was whole by then, and a.nc still is the file that "
             "was there before");
+}
+
+/// Of NetCDF by what stop_comment() says in it, of a table by its lines.
+TEST(StoppedForecasts, AreKnownByTheirFile) {
+  const testing::TemporaryFolder folder;
+  const auto file = [&](const char* name, const std::string& comment) {
+    const std::string path = folder.path() + "/" + name;
+    testing::NetcdfWriter(path).text(NC_GLOBAL, "comment", comment);
+    return path;
+  };
+  ForecastsMade made;
+  made.starts = made.leads = 1;
+  made.step = 1;
+  made.stopped = true;
+  const WrittenLeads leads{0, 10, 1, false};
+  EXPECT_TRUE(is_cut_short(file("stopped.nc", stop_comment(made, leads, {"A"})), 0));
+  made.outside = true;
+  EXPECT_FALSE(is_cut_short(file("outside.nc", stop_comment(made, leads, {"A"})), 0))
+      << "which the same command would make again";
+  EXPECT_FALSE(is_cut_short(file("whole.nc", ""), 0));
+  const std::string table = folder.path() + "/places.csv";
+  write_text_atomically(table, "start,time,lead_hours,station\nA,B,6,x\nA,C,12,x\n");
+  EXPECT_FALSE(is_cut_short(table, 2));
+  EXPECT_TRUE(is_cut_short(table, 3));
+  for (const char* name : {"/other.nc", "/other.csv"}) {
+    write_text_atomically(folder.path() + name, "name,latitude,longitude\n");
+    EXPECT_THROW(is_cut_short(folder.path() + name, 3), ConfigError) << name;
+  }
 }
 
 TEST(ForecastName, PromisesNoOtherFormat) {

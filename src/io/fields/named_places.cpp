@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -115,6 +116,11 @@ NamedPlaces listed(VariableFile& file, const FileVariable& latitudes, const File
   return places;
 }
 
+bool is_same_place(const NamedPlaces& places, std::size_t one, std::size_t other) {
+  const double around = std::remainder(places.longitudes[one] - places.longitudes[other], 360);
+  return places.latitudes[one] == places.latitudes[other] && around == 0;
+}
+
 void require_places(const NamedPlaces& places, const std::string& path) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     require_place(places.latitudes[i], places.longitudes[i],
@@ -159,6 +165,23 @@ NamedPlaces read_places(const std::string& path) {
   throw DataError(path +
                   " lists no places: no variable in it lies along a dimension of which one variable holds "
                   "latitudes and another one longitudes");
+}
+
+std::string remark_on_names(const NamedPlaces& places, const std::string& source) {
+  std::map<std::string_view, std::size_t> first;
+  std::set<std::string_view> alike;
+  std::string remark;
+  const auto text = [&](std::size_t i) { return concat(places.latitudes[i], ", ", places.longitudes[i]); };
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto [known, added] = first.insert({places.names[i], i});
+    const std::size_t before = known->second;
+    if (added || is_same_place(places, before, i) || !alike.insert(places.names[i]).second) continue;
+    if (remark.empty())
+      remark = concat(source, " has several places that are called ", printable(places.names[i]), ", at ",
+                      text(before), " and at ", text(i));
+  }
+  if (alike.size() > 1) remark += concat(", and so of ", counted(std::ssize(alike) - 1, "more name"));
+  return remark;
 }
 
 NamedPlaces places_of(DataFile& file, const FileVariable& variable) {

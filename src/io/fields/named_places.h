@@ -41,6 +41,10 @@ class PlaceColumns {
 /// places_of() takes it, or of these alone. @throws DataError  that names the file, and of a table the line.
 NamedPlaces read_places(const std::string& path);
 
+/// A sentence of places that have one name and stand apart: of the first such name where, and how many more
+/// there are; "" where there are none. @param source  of the list: "--points towns.csv".
+std::string remark_on_names(const NamedPlaces& places, const std::string& source);
+
 /// The list of points that a variable lies on, FieldAxes::cells: their names are the texts, or the whole
 /// numbers, of a variable along the same dimension that is called `station`, `station_name`, `station_id`,
 /// `name`, `id`, … or like that dimension; else, and where these cannot be read, their positions from 0 on.

@@ -1,7 +1,11 @@
 #include "files/hdf5_walk.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +13,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "files/io_lock.h"
@@ -233,7 +238,22 @@ void guard_links(hid_t access, External external) {
   H5Pset_elink_cb(access, external == External::kFollowed ? follow_to_regular_file : refuse_link, nullptr);
 }
 
+namespace {
+
+/// Whether somebody has the lock that HDF5 takes for a file that it writes.
+bool is_locked(const std::string& path) {
+  try {
+    const File file(path, O_RDONLY);
+    return ::flock(file.descriptor(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  } catch (const FileError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 std::string why_not_opened(const std::string& path) {
+  if (is_locked(path)) return "it is being written by another program; wait until that has closed it";
   std::string otherwise = "HDF5 cannot open it";
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const auto size = static_cast<std::int64_t>(file.tellg());
@@ -246,11 +266,17 @@ std::string why_not_opened(const std::string& path) {
   // Addresses of 8 bytes: of the base, of two other places (of one from version 2 on), and of the end.
   const int version = head[8];
   if (version > 3 || head[version < 2 ? 13 : 9] != 8) return otherwise;
+  constexpr int kOpenForWriting = 1;
+  if (version == 3 && (head[11] & kOpenForWriting) != 0) {
+    return "it is marked as being written by another program; wait until that has closed it, or, where it "
+           "ended without doing so, take the mark away by h5clear -s";
+  }
   const std::size_t end = version < 2 ? std::size_t{24} + (version == 1 ? 4 : 0) + 16 : std::size_t{12} + 16;
   std::uint64_t bytes = 0;
   for (std::size_t i = 8; i-- > 0;) bytes = bytes << 8 | head[end + i];
   if (bytes <= static_cast<std::uint64_t>(size)) return otherwise;
-  return concat("it is truncated: ", size, " of ", bytes, " bytes are there; copy or download it again");
+  return concat("it is truncated: ", size, " of ", bytes,
+                " bytes are there; wait where it is still being written, else copy or download it again");
 }
 
 namespace {

@@ -61,8 +61,9 @@ bool all_regular(const std::string& path, const std::vector<std::string>& names)
 /// Lets links in an access list be followed within the file only, or also to other regular files.
 void guard_links(hid_t access, External external);
 
-/// Why HDF5 has not opened a file: "HDF5 cannot open it", or that it ends before it should, by the address of
-/// its end that it holds (HDF5 File Format Specification, "Disk Format: Level 0A").
+/// Why HDF5 has not opened a file: "HDF5 cannot open it", or that somebody is writing it, by his lock on it
+/// or the mark in it, or that it ends before it should, by the address of its end that it holds (HDF5 File
+/// Format Specification, "Disk Format: Level 0A").
 std::string why_not_opened(const std::string& path);
 
 /// Refuses, of an HDF5 file, what NetCDF-C would follow unasked on opening it: groups that are linked twice,

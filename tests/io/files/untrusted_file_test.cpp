@@ -2,16 +2,19 @@
 #include <fcntl.h>
 #include <hdf5.h>
 #include <netcdf.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <numeric>
 #include <optional>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "files/hdf5_file.h"
 #include "files/hdf5_walk.h"
@@ -98,6 +101,31 @@ TEST_F(UntrustedFile, OneThatEndsTooEarlyIsSaidToBeTruncated) {
     EXPECT_EQ(why_not_opened(path), "HDF5 cannot open it");
   }
   EXPECT_EQ(why_not_opened(in("absent.h5")), "HDF5 cannot open it");
+}
+
+/// By the lock of who writes it, or by the mark of HDF5 since 1.10.
+TEST_F(UntrustedFile, OneThatIsBeingWrittenIsSaidToBe) {
+  const std::string path = copy("levels_1.nc");
+  {
+    const File writer(path, O_RDWR);
+    if (::flock(writer.descriptor(), LOCK_EX | LOCK_NB) != 0) GTEST_SKIP() << "no locks of files here";
+    EXPECT_EQ(why_not_opened(path), "it is being written by another program; wait until that has closed it");
+    if (std::getenv("HDF5_USE_FILE_LOCKING") == nullptr)
+      expect_refused([&] { NetcdfFile opened(path); }, "levels_1.nc: it is being written by another program");
+  }
+  EXPECT_NO_THROW(NetcdfFile{path});
+
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
+  const hid_t file = H5Fcreate(in("open.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  ASSERT_GE(file, 0);
+  H5Fflush(file, H5F_SCOPE_GLOBAL);
+  put_text(in("left.h5"), text_of(in("open.h5")));
+  H5Fclose(file);
+  H5Pclose(access);
+  expect_refused([&] { NetcdfFile opened(in("left.h5")); },
+                 "left.h5: it is marked as being written by another program");
+  EXPECT_EQ(why_not_opened(in("open.h5")), "HDF5 cannot open it");
 }
 
 TEST_F(UntrustedFile, AChangeWhileItIsReadIsADataError) {
