@@ -15,6 +15,7 @@
 #include "init/first_periods.h"
 #include "init/first_sections.h"
 #include "samples/cell_weights.h"
+#include "samples/lone_members.h"
 
 namespace jigsaw::inline init {
 
@@ -124,6 +125,11 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                " has no dimension of members (number, realization, member, member_id or ensemble)",
                notices.empty() ? "" : "; " + notices.front()));
   }
+  std::vector<Field> predicted_fields;
+  for (const VariableSummary& variable : fields.changing.predicted)
+    predicted_fields.push_back(
+        {variable.name, variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())});
+  require_one_member(files, predicted_fields, member);
   const Shape space = files.grid().shape();
   const std::vector<Time>& times = fields.changing.times;
   const Calendar calendar = files.calendar();

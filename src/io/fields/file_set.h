@@ -269,6 +269,14 @@ class FileSet {
   /// The one that is read, its number as the files have it, where they have an ensemble; nothing where
   /// several are read, or files that hold one each hold different ones. Known when fields are selected.
   const std::optional<CoordinateDescription>& member() const { return member_; }
+  /// What a file says by a scalar coordinate of which member its states are.
+  struct LoneMember {
+    double number = 0;
+    std::string name, path;
+  };
+  /// Of the files of a selected field that are not taken as those of an ensemble each such number with the
+  /// first file that has it. Without those called `number`, which files of one analysis have as well.
+  std::vector<LoneMember> lone_members(const Field& field);
   /// How many have states of their own of a selected field: members() or 1.
   std::int32_t members_of(const Field& field) const;
 

@@ -172,6 +172,19 @@ void FileSet::note_member(const Part& part) {
   member_ = members_differ_ ? std::nullopt : std::optional(std::move(found));
 }
 
+std::vector<FileSet::LoneMember> FileSet::lone_members(const Field& field) {
+  std::vector<LoneMember> found;
+  for (const Part& part : series(field).parts) {
+    if (part.axes.member >= 0 || !part.members.empty()) continue;
+    Pin pin(*this, part.file);
+    const std::optional<CoordinateDescription> scalar = pin.file().scalar_member();
+    if (!scalar || scalar->name == "number" || scalar->values.empty()) continue;
+    if (std::ranges::find(found, scalar->values[0], &LoneMember::number) == found.end())
+      found.push_back({scalar->values[0], scalar->name, pin.file().file().path()});
+  }
+  return found;
+}
+
 std::int32_t FileSet::members_of(const Field& field) const {
   const std::vector<Part>& parts = series(field).parts;
   const bool differ =

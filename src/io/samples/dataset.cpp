@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "fields/data_forms.h"
 #include "fields/shared_files.h"
+#include "samples/lone_members.h"
 #include "times/windows.h"
 
 namespace jigsaw::inline samples {
@@ -120,7 +121,8 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file,
       files_->require_dates(concat(channel.name, ", which is repeated every year,"));
   }
   if (trained_with == nullptr) select_cell_area(*files_, options_.cell_area);
-  if ((options_.member.all || options_.member.number) && !files_->has_members()) {
+  const bool of_one = require_one_member(*files_, selected, options_.member);
+  if ((options_.member.all || options_.member.number) && !files_->has_members() && !of_one) {
     const std::string member = options_.member.all ? std::string("\"all\"") : concat(*options_.member.number);
     throw ConfigError(
         concat("data.member is ", member, ", and none of the variables has a dimension of members in ",

@@ -11,7 +11,8 @@ namespace jigsaw::inline kernels::cuda {
 
 /// Attention of bf16 heads of a multiple of 8 numbers, 128 at most, without bias, mask and dropout, by cuDNN.
 /// Backward is solved at once where cuDNN's plan for it takes about AttentionParts::most_bytes at most, else
-/// in parts of batches, heads and queries one after the other. What cuDNN makes is rounded to bf16, parts of dk and dv are added up in f32.
+/// in parts of batches, heads and queries one after the other. What cuDNN makes is rounded to bf16, parts of
+/// dk and dv are added up in f32.
 /// @return  whether cuDNN did it
 bool attention_forward_by_cudnn(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                                 const AttentionOptions& options, AttentionResult& result);

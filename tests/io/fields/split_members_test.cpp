@@ -9,6 +9,7 @@
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
 #include "samples/dataset.h"
+#include "support/error_of.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -22,18 +23,18 @@ double value_of(double member, double hour) {
 /// A field of these members, along a dimension, or of one by a scalar coordinate.
 std::string write(const testing::TemporaryFolder& folder, const std::string& file_name,
                   const std::string& variable, const std::vector<double>& members,
-                  const std::vector<double>& hours, bool scalar = false) {
+                  const std::vector<double>& hours, bool scalar = false, const char* number = "number") {
   const std::string path = folder.path() + "/" + file_name;
   testing::NetcdfWriter file(path);
   const int time = file.dimension("time", hours.size()), lat = file.dimension("latitude", 2),
             lon = file.dimension("longitude", 2);
   std::vector<int> dims = {time, lat, lon}, of_numbers;
   if (!scalar) {
-    of_numbers = {file.dimension("number", members.size())};
+    of_numbers = {file.dimension(number, members.size())};
     dims.insert(dims.begin() + 1, of_numbers[0]);
   }
   const int times = file.variable("time", NC_DOUBLE, {time}),
-            numbers = file.variable("number", NC_INT, of_numbers),
+            numbers = file.variable(number, NC_INT, of_numbers),
             lats = file.variable("latitude", NC_DOUBLE, {lat}),
             lons = file.variable("longitude", NC_DOUBLE, {lon}),
             v = file.variable(variable.c_str(), NC_DOUBLE, dims);
@@ -191,6 +192,53 @@ TEST(SplitMembers, AreSamplesOnAnyNumberOfRanks) {
       EXPECT_NEAR(data.statistics().of({"v", {}}).mean, 206, 1e-9);
     });
   }
+}
+
+/// What of a climate model's files says its member by a scalar `realization` is not mixed with others.
+TEST(SplitMembers, RealizationsAreNotMixed) {
+  const testing::TemporaryFolder folder;
+  const auto lone = [&](const std::string& name, const std::string& variable, double member,
+                        const std::vector<double>& hours) {
+    return write(folder, name, variable, {member}, hours, true, "realization");
+  };
+  const std::vector<double> hours = {0, 6, 12};
+  lone("v1.nc", "v", 1, hours), lone("v2.nc", "v", 2, hours), lone("w1.nc", "w", 1, hours);
+  lone("w2.nc", "w", 2, {18, 24}), write(folder, "a.nc", "a", {0}, hours, true);
+  const auto opened = [&](const std::vector<std::string>& files, const std::vector<std::string>& variables,
+                          const MemberChoice& member) {
+    DataOptions options;
+    options.files = files;
+    for (const std::string& variable : variables) options.variables.push_back({variable, {}});
+    options.member = member;
+    options.predict = Predict::kState;
+    options.train = {period("2020-01-01", "2020-01-02")};
+    options.lead_time = 6 * kHour;
+    std::string said;
+    run_ranks(1, [&](Communicator& world) {
+      said = testing::error_of([&] { Dataset(options, folder.path(), 1, world); });
+    });
+    return said;
+  };
+  const std::string v1 = folder.path() + "/v1.nc", w1 = folder.path() + "/w1.nc",
+                    w2 = folder.path() + "/w2.nc";
+  EXPECT_EQ(opened({"v1.nc", "w1.nc"}, {"v", "w"}, {}), "");
+  EXPECT_EQ(opened({"v1.nc", "w1.nc"}, {"v", "w"}, {.number = 1}), "") << "which no dimension has";
+  EXPECT_EQ(opened({"v1.nc", "a.nc"}, {"v", "a"}, {}), "") << "a number is one of an analysis, too";
+  EXPECT_EQ(
+      opened({"v2.nc", "w1.nc"}, {"v", "w"}, {}),
+      concat("w in ", w1, " is of the member 1 alone (realization), and v in ", folder.path(),
+             "/v2.nc of the member 2; data.member says which one is taken, or \"all\": each is a series of "
+             "samples"));
+  EXPECT_EQ(opened({"w1.nc", "w2.nc"}, {"w"}, {}).rfind(concat("w in ", w2, " is of the member 2 alone"), 0),
+            0U)
+      << "one behind the other";
+  EXPECT_EQ(opened({"v1.nc", "v2.nc", "w1.nc"}, {"v", "w"}, {.all = true}),
+            concat("w in ", w1,
+                   " is of the member 1 alone (realization), and others have the members 1, 2; "
+                   "with data.member \"all\" all fields have the same members"));
+  EXPECT_EQ(opened({"v1.nc", "v2.nc", "w1.nc"}, {"v", "w"}, {.number = 1}), "");
+  EXPECT_EQ(opened({"v1.nc", "v2.nc", "w1.nc"}, {"v", "w"}, {.number = 2}),
+            concat("w in ", w1, " is of the member 1 alone (realization), and data.member is 2"));
 }
 
 }  // namespace split_members_test
