@@ -39,12 +39,18 @@ ExitCode export_parameters(const ExportOptions& options) {
 /// The way back: a checkpoint of parameters alone, for --init-from.
 ExitCode import_parameters(const std::string& input, const std::string& output) {
   Context context = Context::make_host(Backend::kReference, 1);
-  std::string path;
+  Imported imported;
   const auto check = [](const std::string& text, const std::string& source) {
     Statistics::from_text(text, source);
   };
-  as_checkpoint_error([&] { path = import_safetensors(input, output, context, check); });
-  std::cout << "wrote " << path << "; a run begins with these parameters by --init-from " << path << '\n';
+  as_checkpoint_error([&] { imported = import_safetensors(input, output, context, check); });
+  if (const auto more = std::ssize(imported.left_out); more > 0) {
+    print_warning(concat(imported.left_out.front(), more > 1 ? concat(" and ", more - 1, " more") : "",
+                         more > 1 ? " are" : " is", " of whole numbers, and no parameter: left out"),
+                  0, 1);
+  }
+  std::cout << "wrote " << imported.path << "; a run begins with these parameters by --init-from "
+            << imported.path << '\n';
   return ExitCode::kDone;
 }
 

@@ -129,7 +129,12 @@ std::string climatology_remark(Dataset& data, const std::vector<Time>& starts, i
       if (std::ranges::none_of(days[when.second], near)) unknown.insert(time);
     }
   }
-  if (unknown.empty() || unknown.size() == verified.size()) return "";
+  if (unknown.empty()) return "";
+  if (unknown.size() == verified.size()) {
+    return "the files hold no states of data.train that say what is usual at the times that are verified: "
+           "there "
+           "is no anomaly correlation; --climatology names files of one";
+  }
   return concat("the climatology of data.train knows nothing of ", unknown.size(), " of the ",
                 counted(verified.size(), "time"), " that are verified, first ",
                 files.text_of(*unknown.begin()),

@@ -181,6 +181,12 @@ void tell_steps(Log& log, const OpenedRun& run) {
   const double rate = common_options(run.configuration().optimizer).learning_rate;
   const auto schedule = make_schedule(run.configuration().schedule, rate);
   const double last = schedule->factor(steps, steps);
+  constexpr double kRoundings = 1e-9;
+  if (last > 1 + kRoundings) {
+    log.warn(
+        concat("schedule.final_learning_rate is above optimizer.learning_rate: the learning rate rises to ",
+               last, " times of that"));
+  }
   if (last >= 1 || schedule->factor(steps + 1, steps + 1) <= last) return;  // it does not rise in the end
   char part[32];
   std::snprintf(part, sizeof part, "%.3g", 100 * last);

@@ -236,6 +236,9 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   if (!skipped.empty()) report += concat("; ", skipped.size(), " skipped", list(skipped));
   if (!absent.empty()) report += concat("; ", absent.size(), " not there", list(absent));
   if (!unused.empty()) report += concat("; ", unused.size(), " there not in this model", list(unused));
+  if (found.stored.find_group("average") != nullptr)
+    report +=
+        "; they are those of its last step, and not their moving average, which export --average writes";
   return report;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <filesystem>
@@ -256,11 +257,25 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
   return static_cast<int>(tensors.size());
 }
 
-std::string import_safetensors(const std::string& input, const std::string& folder, Context& context,
-                               const CheckStatistics& check) {
+namespace {
+
+bool is_of_whole_numbers(const SafetensorsEntry& entry) {
+  constexpr std::array kTypes = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64"};
+  return std::ranges::find(kTypes, entry.dtype) != kTypes.end();
+}
+
+}  // namespace
+
+Imported import_safetensors(const std::string& input, const std::string& folder, Context& context,
+                            const CheckStatistics& check) {
   const SafetensorsHeader header = read_safetensors_header(input);
   Json statistics = statistics_of(header, input, check);
-  const std::vector<SafetensorsEntry>& entries = header.entries;
+  std::vector<SafetensorsEntry> entries = header.entries;
+  std::vector<std::string> left_out;
+  for (const SafetensorsEntry& entry : entries)
+    if (is_of_whole_numbers(entry)) left_out.push_back(entry.name);
+  std::erase_if(entries, is_of_whole_numbers);
+  if (entries.empty()) refuse_safetensors(input, "it holds no tensor of F64, F32, F16 or BF16");
   std::int64_t bytes = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (!element_bytes(entry.dtype))
@@ -306,7 +321,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     if (!statistics.is_null()) manifest.extra["statistics"] = std::move(statistics);
     std::string path = checkpoints.commit(temporary, manifest, shards);
     checkpoints.name_latest(path);
-    return path;
+    return {std::move(path), std::move(left_out)};
   } catch (...) {
     CheckpointFolder::abandon(temporary);
     throw;

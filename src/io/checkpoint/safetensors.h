@@ -38,13 +38,18 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
 /// Throws the DataError of a text that holds no statistics, by the name that the text has there.
 using CheckStatistics = std::function<void(const std::string& text, const std::string& source)>;
 
+/// A checkpoint of tensors of a file, and the names of those that are no parameters.
+struct Imported {
+  std::string path;
+  std::vector<std::string> left_out;
+};
+
 /// Writes a checkpoint of parameters, and of statistics if the file has them, for --init-from, into `folder`;
-/// F16 and BF16 become fp32. No more than about 256 MiB are held at a time. Where it fails, it leaves no
-/// folder that was not there before.
+/// F16 and BF16 become fp32. Tensors of whole numbers, as PyTorch's num_batches_tracked, are left out. No
+/// more than about 256 MiB are held at a time. Where it fails, it leaves no folder that was not there before.
 /// @param check  of the statistics, which lie in a room above.
-/// @return  the checkpoint's path.
 /// @throws DataError  when the file cannot be used; CheckpointError, FileError
-std::string import_safetensors(const std::string& input, const std::string& folder, Context& context,
-                               const CheckStatistics& check);
+Imported import_safetensors(const std::string& input, const std::string& folder, Context& context,
+                            const CheckStatistics& check);
 
 }  // namespace jigsaw::inline checkpoint

@@ -45,7 +45,7 @@ class Safetensors : public ::testing::Test {
   }
 
   /// Of statistics all that is looked at here is whether they are "none".
-  std::string import_into(const std::string& folder) {
+  Imported import_into(const std::string& folder) {
     return import_safetensors(file_, folder, context_,
                               [](const std::string& text, const std::string& source) {
                                 if (text == "\"none\"") throw DataError(source + " holds no statistics");
@@ -135,7 +135,7 @@ TEST_F(Safetensors, AndWholeParametersAreReadByPython) {
 TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {
   const FoundCheckpoint checkpoint = saved();
   export_safetensors(checkpoint, "parameters", file_, context_);
-  const std::string imported = import_into(temporary_.path() + "/imported");
+  const std::string imported = import_into(temporary_.path() + "/imported").path;
   // Others' checkpoints are not its to replace.
   EXPECT_THROW(import_into(temporary_.path() + "/imported"), CheckpointError);
   EXPECT_THROW(import_into(folder_), CheckpointError);
@@ -167,7 +167,7 @@ TEST_F(Safetensors, HalfPrecisionBecomesSingle) {
                           R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]}})",
                           std::string(reinterpret_cast<const char*>(halves), 16) +
                               std::string(reinterpret_cast<const char*>(brains), 4)));
-  const FoundCheckpoint found = open_checkpoint(import_into(temporary_.path() + "/imported"), *self_);
+  const FoundCheckpoint found = open_checkpoint(import_into(temporary_.path() + "/imported").path, *self_);
   const Array h(context_, {8}, DType::kFloat32), b(context_, {2}, DType::kFloat32);
   read_pieces(found,
               {{"parameters/h", {2, 4}, Box::whole({2, 4}), h}, {"parameters/b", {2}, Box::whole({2}), b}},
@@ -217,7 +217,9 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
        file_of(R"({"__metadata__":{"jigsaw.statistics":"\"none\""}})", "")},
       {"no safetensors file that can be used: its metadata jigsaw.statistics",
        file_of(R"({"__metadata__":{"jigsaw.statistics":"{"}})", "")},
-      {"is of type I64", file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", data)}};
+      {"is of type F8_E4M3", file_of(R"({"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}})", data)},
+      {"it holds no tensor of F64, F32, F16 or BF16",
+       file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", data)}};
   for (const auto& [says, bytes] : cases) {
     put_text(file_, bytes);
     try {
@@ -230,6 +232,18 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
     }
     EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/imported")) << says;
   }
+}
+
+/// As num_batches_tracked of PyTorch's batch norm.
+TEST_F(Safetensors, WholeNumbersAreNoParameters) {
+  put_text(file_, file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                          R"("n":{"dtype":"I64","shape":[],"data_offsets":[8,16]}})",
+                          std::string(16, '\0')));
+  const Imported imported = import_into(temporary_.path() + "/imported");
+  EXPECT_EQ(imported.left_out, std::vector<std::string>{"n"});
+  const FoundCheckpoint found = open_checkpoint(imported.path, *self_);
+  EXPECT_NE(found.stored.find("parameters/a"), nullptr);
+  EXPECT_EQ(found.stored.find("parameters/n"), nullptr);
 }
 
 TEST_F(Safetensors, WhereThereIsNoRoomNoNewFolderIsLeft) {
@@ -253,7 +267,7 @@ TEST_F(Safetensors, TensorsWithoutElementsAreNoWork) {
   put_text(file_, file_of(R"({"a":{"dtype":"F32","shape":[4503599627370496,0],"data_offsets":[0,0]},)"
                           R"("b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                           std::string(4, '\0')));
-  const FoundCheckpoint found = open_checkpoint(import_into(temporary_.path() + "/imported"), *self_);
+  const FoundCheckpoint found = open_checkpoint(import_into(temporary_.path() + "/imported").path, *self_);
   EXPECT_EQ(export_safetensors(found, "parameters", file_, context_), 1);
 }
 
@@ -262,7 +276,7 @@ TEST_F(Safetensors, StatisticsGoAlong) {
   manifest.extra["statistics"] = {{"lead_hours", 6}, {"fields", {{"t2m", {{"mean", 280.5}}}}}};
   save_checkpoint(folder_, manifest, case_pieces(*self_, 5, Cut::kRuns), *self_, {});
   export_safetensors(open_checkpoint(folder_, *self_), "parameters", file_, context_);
-  const std::string path = import_into(temporary_.path() + "/imported");
+  const std::string path = import_into(temporary_.path() + "/imported").path;
   EXPECT_EQ(open_checkpoint(path, *self_).stored.manifest.extra.at("statistics"),
             manifest.extra["statistics"]);
 }
