@@ -159,7 +159,7 @@ class Bench {
   Array array(const Shape& shape, DType dtype = DType::kFloat32) { return numbers(context_, shape, dtype); }
 
   /// How many times an array of so many bytes is to be there for a memory-bound kernel: once on the host; on
-  /// a device, which is called many times in a row, so that it is four times as large as the cache of an
+  /// a device, which is called many times in a row, so that it is several times as large as the cache of an
   /// H200.
   std::int64_t repetitions(std::int64_t bytes) const {
     constexpr std::int64_t kBeyondCaches = 256 << 20;

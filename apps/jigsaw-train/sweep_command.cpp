@@ -112,20 +112,18 @@ void check_metric(const SearchSpace& space, const Configuration& run) {
   refuse(known);
 }
 
-/// A key of the command line that runs set in whole or in part, or whose whole they set, would say nothing.
+/// What the command line sets of keys that all runs set in whole would say nothing.
 /// @throws ConfigError
-void refuse_replaced(const SearchSpace& space, const std::vector<std::string>& overrides) {
-  std::set<std::string> swept;
-  for (const auto& [key, values] : space.keys) swept.insert(key);
-  for (const auto& run : space.runs)
-    for (const auto& [key, value] : run) swept.insert(key);
+void refuse_replaced(const std::vector<Assignment>& runs, const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) {
     const std::string given = text.substr(0, text.find('='));
-    for (const std::string& key : swept) {
+    for (const auto& [key, value] : runs.front()) {
       const bool within = given.starts_with(key) && given.size() > key.size() &&
                           (given[key.size()] == '.' || given[key.size()] == '[');
-      if (given != key && !within) continue;
-      throw ConfigError(concat("command line: --set ", given, " has no effect, for the sweep sets ", key,
+      const auto sets_it = [&key = key](const Assignment& run) { return run.contains(key); };
+      if ((given != key && !within) || !std::ranges::all_of(runs, sets_it)) continue;
+      throw ConfigError(concat("command line: --set ", given,
+                               " has no effect, for all runs of the sweep set ", key,
                                "; leave it out, or write it into the sweep's values"));
     }
   }
@@ -137,10 +135,10 @@ Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments
   sweep.json = configuration_json(arguments);
   sweep.base = parse(sweep.keys, sweep.json);
   sweep.space = parse<SearchSpace>(load_config(options.grid, "sweep"));
-  refuse_replaced(sweep.space, arguments.overrides);
   draw_whole_numbers(sweep.space, [&](const Assignment& run) { return sweep.accepts(run); });
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   if (sweep.wanted.empty()) throw ConfigError("the sweep has no run: one of its keys has no values");
+  refuse_replaced(sweep.wanted, arguments.overrides);
   if (const auto different = std::ssize(sweep.wanted); different < sweep.space.count) {
     print_warning(concat("of ", sweep.space.count, " runs that were asked for draws found ", different,
                          " different ones: the sweep has ", counted(different, "run")),

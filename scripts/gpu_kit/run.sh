@@ -425,7 +425,8 @@ sanitized() {
   for group in "$(grep -vE "$both|$libraries" <<< "$suites")" "$(grep -E "$both" <<< "$suites")" "$(grep -E "$libraries" <<< "$suites")"; do
     [[ -z $group ]] || groups+=("$(awk -v tests="*/$device" '{ print $0 tests }' <<< "$group" | paste -sd:)-$(sanitized_tests | cut -d- -f2-)")
   done
-  attach "$1" "${tests[0]-}" || return
+  ((${#groups[@]})) || { echo "ERRORS: no tests are listed" && return 1; }
+  attach "$1" "${tests[0]}" || return
   under "$1" "groups of tests" "${groups[@]}"
 }
 part_memcheck() { sanitized memcheck; }

@@ -33,8 +33,9 @@ void check_placeholders(const std::string& option, const std::string& path,
     throw ConfigError(concat("command line: ", option, " ", path, ": ", what, " is no placeholder", hint,
                              names.empty() ? "; here there are none" : "; there is " + join(names, ", ")));
   };
-  for (std::size_t at = path.find_first_of("{}"); at != std::string::npos;
-       at = path.find_first_of("{}", at)) {
+  const std::size_t folder = path.find_last_of('/');
+  for (std::size_t at = path.find_first_of("{}", folder == std::string::npos ? 0 : folder);
+       at != std::string::npos; at = path.find_first_of("{}", at)) {
     const std::size_t end = path.find_first_of("{}", at + 1);
     if (path[at] == '}' || end == std::string::npos || path[end] == '{') refuse("a brace alone", "");
     const std::string word = path.substr(at + 1, end - at - 1);

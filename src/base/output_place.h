@@ -16,7 +16,8 @@ namespace jigsaw::inline base {
 void check_output_place(const std::string& option, const std::string& path, const std::string& is_not,
                         const std::function<bool(const std::string& path)>& is_alike);
 
-/// Braces in the name of an output stand around the names of placeholders alone, "fc_{start}.nc".
+/// Braces in the name of an output, not in those of its folders, stand around the names of placeholders
+/// alone, "fc_{start}.nc".
 /// @param option  "--output", for the message. @param known  which placeholders there are: "start".
 /// @throws ConfigError  for another one, with those that there are, and for a brace without its other one.
 void check_placeholders(const std::string& option, const std::string& path,

@@ -114,6 +114,7 @@ std::string climatology_remark(Dataset& data, const std::vector<Time>& starts, i
     for (int lead = 1; lead <= leads; ++lead) verified.insert(start + lead * data.options().lead_time);
   std::set<const std::vector<Time>*> looked_at;  // fields of the same files share their times
   std::set<Time> unknown;
+  bool any = false;  // a target has one at a time
   for (const Channel& target : data.channels().targets) {
     const std::vector<Time>& times = files.times(target.field);
     if (!looked_at.insert(&times).second) continue;
@@ -126,11 +127,13 @@ std::string climatology_remark(Dataset& data, const std::vector<Time>& starts, i
     for (const Time time : verified) {
       const DayAndHour when = day_and_hour(time, calendar);
       const auto near = [&](int day) { return weight_between(when.day, day, longest_year(calendar)) > 0; };
-      if (std::ranges::none_of(days[when.second], near)) unknown.insert(time);
+      const bool known = std::ranges::any_of(days[when.second], near);
+      any = any || known;
+      if (!known) unknown.insert(time);
     }
   }
   if (unknown.empty()) return "";
-  if (unknown.size() == verified.size()) {
+  if (!any) {
     return "the files hold no states of data.train that say what is usual at the times that are verified: "
            "there "
            "is no anomaly correlation; --climatology names files of one";

@@ -55,6 +55,17 @@ std::pair<std::string, std::string> name_and_unit(const std::string& title) {
   return {name, unit};
 }
 
+/// Whether values are differences, of temperatures in degrees without the zero of their scale.
+bool is_of_differences(const std::map<std::string, std::string>& texts) {
+  const auto said = [&](const char* name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string() : found->second;
+  };
+  const std::string method = method_along(said("cell_methods"), "time");
+  return method == "range" || method == "standard_deviation" ||
+         said("units_metadata").find("difference") != std::string::npos;
+}
+
 /// A time of a table, in UTC. @throws DataError
 Time time_in(const TextTable& table, std::size_t column) {
   std::string text = table.text(column);
@@ -93,8 +104,8 @@ StationObservations::StationObservations(const std::vector<std::string>& paths, 
 
 void StationObservations::refuse_period() const {
   const std::string wanted =
-      concat("--stations: nothing was observed from ", data_.files().text_of(wanted_.first), " to ",
-             data_.files().text_of(wanted_.last), ", which the forecasts are of");
+      concat("--stations: nothing was observed from ", data_.files().text_of(times_.front()), " to ",
+             data_.files().text_of(times_.back()), ", which the forecasts are of");
   if (seen_.empty()) throw DataError(wanted);
   throw DataError(concat(wanted, "; the files hold ", data_.files().text_of(seen_.front()), " to ",
                          data_.files().text_of(seen_.back())));
@@ -144,7 +155,11 @@ UnitConversion StationObservations::conversion(int channel, const std::string& w
                                                const std::string& advice) {
   const std::string wanted =
       data_.files().units(data_.channels().targets[static_cast<std::size_t>(channel)].field);
-  const std::optional<UnitConversion> known = unit_conversion(unit, wanted);
+  std::optional<UnitConversion> known = unit_conversion(unit, wanted);
+  if (known &&
+      is_of_differences(
+          data_.files().describe(data_.channels().targets[static_cast<std::size_t>(channel)].field).texts))
+    known->offset = 0;
   if (!known) {
     const std::string remark = require_same_unit(what, unit, wanted);
     remark_once(channel, Remark::kUnit, remark.empty() ? "" : remark + advice);

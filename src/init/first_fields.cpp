@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "fields/fill_values.h"
 #include "init/field_samples.h"
 #include "init/value_remarks.h"
 #include "times/windows.h"
@@ -51,6 +52,16 @@ Change change_of(FileSet& files, const Field& field, std::int64_t most = kMostSa
     if (!std::ranges::equal(first, values, same)) return Change::kSome;
   }
   return states == 0 ? Change::kMissing : states == 1 ? Change::kSome : Change::kNone;
+}
+
+/// A value at the last time beside which others are none, and that files have in place of missing ones.
+std::optional<double> fill_in(FileSet& files, const Field& field) {
+  const std::vector<double> values = sampled_values(files, field, files.times(field).back(), kFewSampled);
+  const auto found = std::ranges::find_if(values, [](double value) {
+    constexpr double kHides = 1e15;
+    return std::abs(value) > kHides && is_usual_fill(value);
+  });
+  return found == values.end() ? std::nullopt : std::optional(*found);
 }
 
 /// Whether a selected constant field has one value everywhere, or none: nothing to learn from, nor to
@@ -96,6 +107,12 @@ class FieldChoice {
     if (first_reason_.empty()) first_reason_ = why;
     notices_.push_back(concat("left out: ", why));
   }
+  std::string undeclared_fill(const Field& field, double fill) {
+    return concat(field.variable, " in ", files_.where(field), " has values of ", fill,
+                  ", which seem to stand for missing ones and hide all others: files declare them by the ",
+                  "attribute _FillValue or missing_value");
+  }
+
   void add_constant(const VariableSummary& variable) {
     if (!variable.levels.empty()) {
       notices_.push_back(concat("left out: ", variable.name,
@@ -144,6 +161,8 @@ class FieldChoice {
                       looked_at(files_, field)));
         break;
       case Change::kNone: {
+        if (const std::optional<double> fill = fill_in(files_, field))
+          return refuse(undeclared_fill(field, *fill));
         const bool flat = is_flat(files_, variable);
         notices_.push_back(concat(
             variable.name, " does not change ", looked_at(files_, field),

@@ -119,17 +119,17 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
   const std::string where =
       files.where({first.name, first.levels.empty() ? std::nullopt : std::optional(first.levels.front())});
   const MemberChoice& member = options.member;
-  if ((member.all || member.number) && !files.has_members()) {
+  std::vector<Field> predicted_fields;
+  for (const VariableSummary& variable : fields.changing.predicted)
+    predicted_fields.push_back(
+        {variable.name, variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())});
+  const bool of_one = require_one_member(files, predicted_fields, member);
+  if ((member.all || member.number) && !files.has_members() && !of_one) {
     throw ConfigError(
         concat("--member counts only for ensembles, and ", first.name, " in ", where,
                " has no dimension of members (number, realization, member, member_id or ensemble)",
                notices.empty() ? "" : "; " + notices.front()));
   }
-  std::vector<Field> predicted_fields;
-  for (const VariableSummary& variable : fields.changing.predicted)
-    predicted_fields.push_back(
-        {variable.name, variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())});
-  require_one_member(files, predicted_fields, member);
   const Shape space = files.grid().shape();
   const std::vector<Time>& times = fields.changing.times;
   const Calendar calendar = files.calendar();

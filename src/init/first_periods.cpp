@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -105,6 +106,11 @@ std::vector<Time> windows_of(const std::vector<Time>& times, const std::vector<T
 /// What makes even times of such that are nearly so, as those of scans: "; "time_step": "10 min", … take them
 /// for even ones"; "" where nothing does.
 std::string evening_text(const std::vector<Time>& times, const TimeSteps& steps, Time usual) {
+  for (const auto& [months, least, most] : {std::tuple{3, 89, 93}, std::tuple{12, 360, 366}}) {
+    if (steps.least < least * kDay || steps.most > most * kDay) continue;
+    return concat("; \"time_step\": \"month\", \"input_hours\": [0] and \"lead_hours\": ",
+                  months * kMonth / kHour, " in data take them for even ones, of ", months, " months");
+  }
   constexpr std::array kMinutes = {1440, 720, 360, 180, 60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1};
   constexpr Time kTenth = 10;
   Time whole = 0;  // the step that they nearly have

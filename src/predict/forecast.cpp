@@ -91,7 +91,6 @@ class ForecastRun {
   void look_for_output();
   void create(const TrainedModel& model);
   std::vector<std::string> inputs() const;
-  std::int64_t table_lines() const;
   std::vector<Field> fields() const;
   bool keeps_states() const;
   std::int64_t batches() const { return (starts() + placed_.samples() - 1) / placed_.samples(); }
@@ -210,17 +209,12 @@ std::vector<std::string> ForecastRun::inputs() const {
   return inputs;
 }
 
-/// Behind the titles of a whole table.
-std::int64_t ForecastRun::table_lines() const {
-  return places_ ? starts() * leads_.count() * members() * places_->size() : 0;
-}
-
 /// Of forecasts that a signal ended the place is taken. Collective.
 void ForecastRun::look_for_output() {
   if (!options_.skip_existing) return;
   const std::string found = from_first(run_.world(), [&] {
     if (!is_written(path_, inputs())) return "nothing";
-    return is_cut_short(path_, table_lines()) ? "cut short" : "whole";
+    return is_cut_short(path_) ? "cut short" : "whole";
   });
   is_there_ = found == "whole";
   overwrite_ = overwrite_ || found == "cut short";
@@ -495,10 +489,11 @@ void ForecastRun::close(ForecastsMade& made) {
   if (!writer_) return;
   writer_->finish();
   if (made.starts == 0) return;
+  const std::string comment = made.stopped ? stop_comment(made, leads_, start_texts()) : "";
   if (table_) {
-    table_->close();
+    table_->close(comment);
   } else {
-    if (made.stopped) file_->add_comment(stop_comment(made, leads_, start_texts()));
+    if (!comment.empty()) file_->add_comment(comment);
     file_->close(made.starts, made.leads);
   }
   made.bytes = output_->commit([&] {

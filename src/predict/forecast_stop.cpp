@@ -13,6 +13,8 @@ namespace {
 
 /// So comments begin of forecasts that a signal ended.
 constexpr const char* kStopped = "predict was stopped early";
+/// And so the sources of all of them.
+constexpr const char* kProgram = "jigsaw-train";
 
 /// " of the forecasts from A on", where others are whole.
 std::string of_the_last(const ForecastsMade& made, const std::vector<std::string>& starts) {
@@ -37,12 +39,12 @@ std::string options_of_rest(const ForecastsMade& made, const WrittenLeads& leads
 std::string sentence_of_rest(const ForecastsMade& made, const WrittenLeads& leads,
                              const std::vector<std::string>& starts, const std::string& output) {
   const auto start = [&](std::int64_t number) { return starts[static_cast<std::size_t>(number)]; };
+  if (leads.count() == leads.count_until(made.step)) return "";
   if (!made.kept || made.states == made.whole) {
     if (made.starts == made.whole) return "";
     return concat("; ", starts.size() > 1 ? "the last of them are not whole, and " : "",
                   "no state was kept to go on from");
   }
-  if (leads.count() == leads.count_until(made.step)) return "";
   return concat("; the rest of those from ", start(made.whole),
                 made.states > made.whole + 1 ? " to " + start(made.states - 1) : "",
                 " is made with another --output and ", options_of_rest(made, leads, starts, output));
@@ -56,9 +58,10 @@ bool stop_is_asked(const std::atomic<int>* stop, Communicator& world) {
   return world.all_reduce(std::array{asked}, ReduceOp::kMax)[0] > 0;
 }
 
-bool is_cut_short(const std::string& path, std::int64_t lines) {
+bool is_cut_short(const std::string& path) {
   try {
-    if (is_table_name(path)) return lines_in_table(path) < lines;
+    if (is_table_name(path)) return comment_of_table(path).starts_with(kStopped);
+    if (!text_of_netcdf(path, "source").starts_with(kProgram)) throw DataError("its source is another one");
     return text_of_netcdf(path, "comment").starts_with(kStopped);
   } catch (const Error& error) {
     throw ConfigError(concat("command line: --output ", path,
@@ -69,6 +72,8 @@ bool is_cut_short(const std::string& path, std::int64_t lines) {
 
 std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
                          const std::vector<std::string>& starts) {
+  if (!made.outside && made.starts == std::ssize(starts) && leads.count_until(made.step) == leads.count())
+    return "";
   std::string comment =
       made.outside ? "predict ended early, for states left what the model was trained on (--stop-outside)"
                    : kStopped;

@@ -29,11 +29,12 @@ struct ForecastsMade {
 };
 
 /// Whether what stands under the name of an output are forecasts that a signal ended before they were whole,
-/// as stop_comment() says it in them, or of a table that it has fewer lines than these.
-/// @throws ConfigError  for a file that cannot be read as one of forecasts.
-bool is_cut_short(const std::string& path, std::int64_t lines);
+/// as stop_comment() says it in them.
+/// @throws ConfigError  for a file that is none of forecasts.
+bool is_cut_short(const std::string& path);
 
-/// What the file says of forecasts that were stopped. @param starts  of all that were asked for, as text
+/// What the file says of forecasts that were stopped; "" where it lacks nothing all the same.
+/// @param starts  of all that were asked for, as text
 std::string stop_comment(const ForecastsMade& made, const WrittenLeads& leads,
                          const std::vector<std::string>& starts);
 /// What is said of them, with the options that make the rest. @param output  its name. @param there  whether

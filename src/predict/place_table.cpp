@@ -11,7 +11,7 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-constexpr const char *kStartTitle = "start", *kTimeTitle = "time", *kLeadTitle = "lead_";
+constexpr const char *kStartTitle = "start", *kTimeTitle = "time", *kLeadTitle = "lead_", *kComment = "# ";
 
 }  // namespace
 
@@ -19,13 +19,13 @@ bool is_table_name(const std::string& output) {
   return to_lower(output).ends_with(".csv");
 }
 
-std::int64_t lines_in_table(const std::string& path) {
+std::string comment_of_table(const std::string& path) {
   if (!begins_with(path, concat(kStartTitle, ",", kTimeTitle, ",", kLeadTitle)))
     throw DataError(path + " is no table of forecasts");
   std::ifstream text(path);
-  std::int64_t lines = -1;
-  for (std::string line; std::getline(text, line);) ++lines;
-  return lines;
+  std::string last;
+  for (std::string line; std::getline(text, line);) last = std::move(line);
+  return last.starts_with(kComment) ? last.substr(std::string_view(kComment).size()) : "";
 }
 
 PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const std::string& path,
@@ -77,9 +77,10 @@ void PlaceTable::write(std::int64_t start, std::int64_t lead, std::int64_t membe
   waiting_.erase(start);
 }
 
-void PlaceTable::close() {
+void PlaceTable::close(const std::string& comment) {
   for (const auto& [start, lines] : waiting_) table_.add(lines);
   waiting_.clear();
+  if (!comment.empty()) table_.add(kComment + comment + "\n");
   table_.close();
 }
 

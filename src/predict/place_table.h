@@ -27,8 +27,8 @@ class PlaceTable {
   /// @param values  of the forecast from starts[start] at lead number `lead` of the contents, of a member:
   /// [fields, places].
   void write(std::int64_t start, std::int64_t lead, std::int64_t member, std::span<const float> values);
-  /// Writes what is left, too.
-  void close();
+  /// Writes what is left, too. @param comment  a last line behind "# "; "" for none
+  void close(const std::string& comment = "");
 
  private:
   TextTableOutput table_;
@@ -45,8 +45,8 @@ class PlaceTable {
 /// Whether what is written under this name is a table.
 bool is_table_name(const std::string& output);
 
-/// How many lines such a file has behind its titles. @throws DataError  for one that begins otherwise;
-/// FileError
-std::int64_t lines_in_table(const std::string& path);
+/// The comment that such a file was closed with; "" for none. @throws DataError  for one that begins
+/// otherwise; FileError
+std::string comment_of_table(const std::string& path);
 
 }  // namespace jigsaw::inline predict

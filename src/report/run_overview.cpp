@@ -74,11 +74,11 @@ const Json* best_validation(const RunRecord& run) {
   return best;
 }
 
-/// Whether losses of validations mean the same in all runs.
+/// Whether losses of validations mean the same in all runs: of one loss on the same data.
 bool are_comparable(const std::vector<RunRecord>& runs) {
   const auto of = [](const RunRecord& run) {
-    return std::array{text_at(run.config, {"loss"}), text_at(run.config, {"data", "valid"}),
-                      text_at(run.config, {"data", "variables"})};
+    return std::array{text_at(run.config, {"loss"}), text_at(run.config, {"data"}),
+                      text_at(run.config, {"validation"})};
   };
   return std::ranges::all_of(runs, [&](const RunRecord& run) { return of(run) == of(runs.front()); });
 }

@@ -178,7 +178,7 @@ std::vector<std::string> place_warnings(const SampleSource& data, const GridOrde
   if (!trained.corners.empty() || !grid.corners.empty()) {
     if (alike_corners(trained.corners, grid.corners)) return {};
     return {concat("the corners of the grid of the data do not lie where those did that ", model,
-                   " was trained with, which takes these places for those")};
+                   " was trained with")};
   }
   std::vector<std::string> warnings;
   const auto compare = [&](ForcingKind forcing, const char* name, std::size_t axis,
@@ -190,14 +190,15 @@ std::vector<std::string> place_warnings(const SampleSource& data, const GridOrde
         std::max(std::abs(here.front() - turns - ends[0]), std::abs(here.back() - turns - ends[1]));
     const double step =
         std::abs(here.back() - here.front()) / static_cast<double>(std::max<std::size_t>(here.size() - 1, 1));
-    if (!(moved > kLeast * step)) return;
-    std::string warning = concat("the ", name, "s of the data, ", coordinate_text(here.front()), " to ",
-                                 coordinate_text(here.back()), " degrees, are not those that ", model,
-                                 " was trained with, ", coordinate_text(ends[0]), " to ",
-                                 coordinate_text(ends[1]), ", which takes these places for those");
+    if (!(moved > std::max(kLeast * step, kSameDegrees))) return;
+    std::string warning =
+        concat("the ", name, "s of the data, ", coordinate_text(here.front()), " to ",
+               coordinate_text(here.back()), " degrees, are not those that ", model, " was trained with, ",
+               coordinate_text(ends[0]), " to ", coordinate_text(ends[1]));
     if (std::ranges::count(fields->options().forcings, forcing) > 0) {
-      warning += concat("; so does data.forcings' ", name,
-                        ", which counts from the middle of the grid in deviations of it, where sin_cos_",
+      warning += concat("; data.forcings' ", name,
+                        " counts from the middle of the grid in deviations of it, and takes these places for "
+                        "those, where sin_cos_",
                         name, " is of the place itself");
     }
     warnings.push_back(std::move(warning));

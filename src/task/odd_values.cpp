@@ -1,28 +1,18 @@
 #include "task/odd_values.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
 #include "base/text.h"
+#include "fields/fill_values.h"
 
 namespace jigsaw::inline task {
 
 namespace {
 
-/// What files have in place of values, by habit.
-constexpr std::array kFills = {-9999.0,  -999.0,  -999.9,  -9999.9, -32768.0,
-                               -32767.0, 32767.0, -9.99e8, 1e20,    -1e20};
 constexpr double kFar = 100;  // deviations
-
-bool is_fill(double value) {
-  if (std::abs(value) > kBeyondPhysics) return true;
-  return std::ranges::any_of(kFills, [&](double fill) {
-    return std::abs(value - fill) <= 1e-6 * std::abs(fill);  // in float32
-  });
-}
 
 std::string odd_number(double value) {
   char text[32];
@@ -40,9 +30,9 @@ std::optional<std::string> odd_values_warning(const Statistics& statistics) {
     const FieldStatistics& of = field->second;
     if (!of.transform.empty() && of.transform != "min_max" && of.transform != "none") continue;
     const bool normal = of.transform.empty();  // of others mean and deviation are other numbers
-    const bool low = is_fill(seen.least) || (normal && of.mean - seen.least > kFar * of.deviation);
-    const bool high =
-        is_fill(seen.largest) || (normal && seen.least < 0 && seen.largest - of.mean > kFar * of.deviation);
+    const bool low = is_usual_fill(seen.least) || (normal && of.mean - seen.least > kFar * of.deviation);
+    const bool high = is_usual_fill(seen.largest) ||
+                      (normal && seen.least < 0 && seen.largest - of.mean > kFar * of.deviation);
     if (low) odd.push_back(concat(name, " ", odd_number(seen.least)));
     if (high) odd.push_back(concat(name, " ", odd_number(seen.largest)));
   }

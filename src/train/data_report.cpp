@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "fields/units.h"
+#include "files/value_kinds.h"
 #include "images/image_data.h"
 #include "images/image_pairs.h"
 #include "images/sequence_data.h"
@@ -240,6 +241,11 @@ void report_values(const Statistics& statistics, DataReport& report) {
     if (values.missing > 0) missing.push_back(concat(name, " ", number(100 * values.missing), " %"));
   }
   report.lines.push_back(concat("values in data.train: ", ranges(statistics)));
+  for (const auto& [name, field] : statistics.fields) {
+    if (!statistics.seen.contains(name) && field.missing.value_or(0) > 0)
+      missing.push_back(
+          concat(name, " ", number(100 * *field.missing), " % (constant, its mean stands there)"));
+  }
   report.lines.push_back(
       concat("missing in data.train: ", missing.empty() ? "nothing" : join(missing, "; ")));
   report_values_below(statistics, report);
@@ -262,6 +268,30 @@ void report_weights(const Tagged& loss, Dataset& data, DataReport& report) {
     report.warnings.push_back(concat("loss.level_weights is \"pressure\", and levels of ",
                                      target.field.variable, " are ", level->name, " in ", units,
                                      ", of which larger ones count more; \"equal\" counts all alike"));
+    return;
+  }
+}
+
+/// The sun of one moment beside means over a day and more.
+void report_sun(Dataset& data, DataReport& report) {
+  const std::vector<ForcingKind>& forcings = data.options().forcings;
+  const auto sun = std::ranges::find_if(forcings, [](ForcingKind kind) {
+    return kind == ForcingKind::kInsolation || kind == ForcingKind::kCosZenithAngle;
+  });
+  if (sun == forcings.end()) return;
+  for (const Channel& target : data.channels().targets) {
+    const std::vector<Time>& times = data.files().times(target.field);
+    const auto& texts = data.files().describe(target.field).texts;
+    const auto said = texts.find("cell_methods");
+    const bool is_mean = said != texts.end() && method_along(said->second, "time") == "mean";
+    const auto begins_anew = [&](Time time) { return (time - times.front()) % kDay == 0; };
+    if (!is_mean || times.size() < 2 || !std::ranges::all_of(times, begins_anew)) continue;
+    report.warnings.push_back(concat(
+        "data.forcings has ", *sun == ForcingKind::kInsolation ? "insolation" : "cos_zenith_angle",
+        ", of the sun at ", format_time(times.front(), data.files().calendar()),
+        " and at that hour of other days, and ", target.name,
+        " is a mean over time (cell_methods): some longitudes then always have noon; sin_cos_latitude and "
+        "day_of_year say as much of a day's sun"));
     return;
   }
 }
@@ -426,6 +456,7 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
     report_phases(*forecasts, report);
     report_jumps(*forecasts, report);
     report_constants(*forecasts, report);
+    report_sun(*forecasts, report);
     report_weights(configuration.loss, *forecasts, report);
     for (const std::string& remark : unit_remarks(data.statistics(), data.channels(), forecasts->files()))
       report.warnings.push_back(remark);

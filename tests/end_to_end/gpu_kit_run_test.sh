@@ -145,7 +145,7 @@ all_ended() {
 : > "$folder/pids"
 
 # --- runs whose programs hang, and one that is ended by a signal, at the same time
-export JIGSAW_KIT_LIMIT=6
+export JIGSAW_KIT_LIMIT=20
 run ignores --only graphs & ignores=$!
 run ends --only ranks --pack "$folder/ends_packed" & ends=$!
 run shipped --only shipped & shipped=$!
@@ -169,7 +169,7 @@ wait $ignores
 expect "a later part that was cut short is no failure" test $? = 0
 expect_lines ignores '\*\*graphs\*\*: cut short' 'did not end: \[ RUN      \] Hang.Ignores'
 wait $ends
-expect_lines ends '\*\*ranks\*\*: cut short' 'cut short: mesh_equality_cuda_test after [0-9]* s in Hang.Ends' 'could not be tried'
+expect_lines ends '\*\*ranks\*\*: cut short' 'cut short: mesh_equality_cuda_test after [0-9]* s'
 wait $shipped
 expect_lines shipped '\*\*shipped\*\*: cut short'
 wait $kernels

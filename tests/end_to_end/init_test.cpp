@@ -227,6 +227,55 @@ TEST_F(InitTest, SaysWhatValuesAreLike) {
   expect_no_warnings({"t2m ", "tp is", "rain grows", "cover grows", "humidity grows"});
 }
 
+/// Daily means, whose sun is not that of noon; a constant field that lacks values; a filled one; years.
+TEST_F(InitTest, SaysWhatMeansAndMissingValuesAreNot) {
+  const std::string path = folder_ / "fields.nc";
+  {
+    FieldFile file(path, FieldFile::steps(40, 12, 24));
+    file.file().text(file.field("tas", wave), "cell_methods", "time: mean");
+    file.field("tos", [](auto t, auto i, auto j) { return j < 3 ? 1e20 : wave(t, i, j); });
+    file.constant("orog", [](auto /*t*/, auto i, auto j) { return j < 3 ? kMissing : wave(0, i, j); });
+  }
+  expect_ok(init("--data " + quoted(path)));
+  expect_warnings(
+      {"left out: tos in " + path + " has values of 1e+20, which seem to stand for missing ones"});
+  const Outcome checked =
+      run(1, "check --config " + quoted(folder_ / "first.json") + " --set 'data.forcings=[\"insolation\"]'");
+  expect_ok(checked);
+  EXPECT_NE(
+      checked.err.find("data.forcings has insolation, of the sun at 2020-01-01T12:00 and at that hour of"),
+      std::string::npos)
+      << checked.err;
+  const Outcome trained =
+      run(1, "--config " + quoted(folder_ / "first.json") +
+                 " --set train.steps=1 --set train.epochs=null --set validation.every=0 --set "
+                 "checkpoint.every=0 --set schedule.warmup_steps=0 --set output=" +
+                 quoted(folder_ / "run"));
+  expect_ok(trained);
+  EXPECT_NE(read(folder_ / "run/log.txt").find("missing in data.train: orog 25 % (constant"),
+            std::string::npos)
+      << trained.out;
+  std::filesystem::remove(path);
+  {
+    std::vector<double> years;  // their middles
+    for (int year = 0; year < 30; ++year) years.push_back(24 * (365 * year + (year + 3) / 4 + 182));
+    FieldFile file(path, years);
+    file.field("tas", wave);
+  }
+  std::filesystem::remove(folder_ / "first.json");
+  expect_ok(init("--data " + quoted(path)));
+  expect_warnings(
+      {R"("time_step": "month", "input_hours": [0] and "lead_hours": 8640 in data take them for even)"});
+  const Outcome even =
+      run(1, "check --config " + quoted(folder_ / "first.json") +
+                 " --set data.time_step=month --set data.input_hours=[0] --set data.lead_hours=8640"
+                 " --set 'data.forcings=[]' --set 'data.train=[\"2020-01-01\",\"2041-12-31\"]'"
+                 " --set 'data.valid=[\"2043-01-01\",\"2049-12-31\"]'");
+  expect_ok(even);
+  EXPECT_NE((even.out + even.err).find("21 samples of training and 6 of validation"), std::string::npos)
+      << even.out;
+}
+
 TEST_F(InitTest, LeavesOutWhatTrainingWouldRefuse) {
   {
     FieldFile file(folder_ / "fields.nc", FieldFile::steps(40, 0, 12));

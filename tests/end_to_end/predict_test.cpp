@@ -200,8 +200,7 @@ TEST_F(Predict, RestoresWhatIsMissing) {
   }
 }
 
-/// A grid that has moved is told; one that begins elsewhere on the circle, or runs from the south, is the
-/// same.
+/// A grid that has moved is told; longitudes that count from another zero are the same.
 TEST_F(Predict, PlacesOtherThanThoseOfTrainingAreTold) {
   namespace fs = std::filesystem;
   const auto moved = [](const std::string& name, const char* coordinate, double by) {
@@ -221,7 +220,7 @@ TEST_F(Predict, PlacesOtherThanThoseOfTrainingAreTold) {
   EXPECT_NE(columns.err.find("warning: the longitudes of the data, 2.5 to 357.5 degrees, are not those that"),
             std::string::npos)
       << columns.err;
-  EXPECT_NE(columns.err.find("was trained with, 0 to 355, which takes these places for those; so does"),
+  EXPECT_NE(columns.err.find("was trained with, 0 to 355; data.forcings' longitude counts from the middle"),
             std::string::npos)
       << columns.err;
   EXPECT_EQ(columns.err.find("the latitudes"), std::string::npos) << columns.err;

@@ -260,18 +260,19 @@ TEST(Sweep, AWrongValueIsToldBeforeTheFirstRun) {
 TEST(Sweep, WhatItReplacesCannotBeSetBesideIt) {
   const TemporaryFolder folder;
   const std::string sweep = prepare(
-      folder, R"({"method": "list", "runs": [{"schedule": {"type": "constant"}}, {"train.batch_size": 2}]})");
+      folder, R"({"method": "list", "runs": [{"schedule": {"type": "constant"}, "train.batch_size": 4},
+                     {"schedule": {"type": "cosine"}, "train.batch_size": 2, "seed": 3}]})");
   for (const char* given : {"schedule.warmup_steps=1", "train.batch_size=4"}) {
     for (const char* how : {" --index 0", " --local 1", " --list"}) {
       const Outcome outcome = run(1, sweep + how + " --set " + given);
       EXPECT_EQ(outcome.exit_code, 2) << how;
       ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
-      EXPECT_NE(outcome.errors()[0].find("has no effect, for the sweep sets"), std::string::npos)
+      EXPECT_NE(outcome.errors()[0].find("has no effect, for all runs of the sweep set"), std::string::npos)
           << outcome.errors()[0];
     }
   }
   EXPECT_EQ(run(1, sweep + " --size --set schedule={} --set train.batch=0").exit_code, 2) << "no such key";
-  EXPECT_EQ(run(1, sweep + " --size --set train.steps=3").out, "2\n");
+  EXPECT_EQ(run(1, sweep + " --size --set train.steps=3 --set seed=2").out, "2\n") << "one run has that seed";
 }
 
 TEST(Sweep, RangesOverWholeNumbersGiveSuch) {

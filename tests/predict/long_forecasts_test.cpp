@@ -463,12 +463,15 @@ TEST(StoppedForecasts, AreSaidWithTheOptionsThatMakeTheRest) {
             "was there before");
 }
 
-/// Of NetCDF by what stop_comment() says in it, of a table by its lines.
+/// By what stop_comment() says in them.
 TEST(StoppedForecasts, AreKnownByTheirFile) {
   const testing::TemporaryFolder folder;
   const auto file = [&](const char* name, const std::string& comment) {
     const std::string path = folder.path() + "/" + name;
-    testing::NetcdfWriter(path).text(NC_GLOBAL, "comment", comment);
+    testing::NetcdfWriter writer(path);
+    writer.text(NC_GLOBAL, "source",
+                std::string_view(name) == "other.nc" ? "measured" : "jigsaw-train, a model");
+    writer.text(NC_GLOBAL, "comment", comment);
     return path;
   };
   ForecastsMade made;
@@ -476,19 +479,28 @@ TEST(StoppedForecasts, AreKnownByTheirFile) {
   made.step = 1;
   made.stopped = true;
   const WrittenLeads leads{0, 10, 1, false};
-  EXPECT_TRUE(is_cut_short(file("stopped.nc", stop_comment(made, leads, {"A"})), 0));
+  EXPECT_TRUE(is_cut_short(file("stopped.nc", stop_comment(made, leads, {"A"}))));
   made.outside = true;
-  EXPECT_FALSE(is_cut_short(file("outside.nc", stop_comment(made, leads, {"A"})), 0))
+  EXPECT_FALSE(is_cut_short(file("outside.nc", stop_comment(made, leads, {"A"}))))
       << "which the same command would make again";
-  EXPECT_FALSE(is_cut_short(file("whole.nc", ""), 0));
+  EXPECT_FALSE(is_cut_short(file("whole.nc", "")));
   const std::string table = folder.path() + "/places.csv";
   write_text_atomically(table, "start,time,lead_hours,station\nA,B,6,x\nA,C,12,x\n");
-  EXPECT_FALSE(is_cut_short(table, 2));
-  EXPECT_TRUE(is_cut_short(table, 3));
-  for (const char* name : {"/other.nc", "/other.csv"}) {
+  EXPECT_FALSE(is_cut_short(table));
+  made.outside = false;
+  write_text_atomically(
+      table, concat("start,time,lead_hours,station\nA,B,6,x\n# ", stop_comment(made, leads, {"A"}), "\n"));
+  EXPECT_TRUE(is_cut_short(table));
+  EXPECT_THROW(is_cut_short(file("other.nc", "")), ConfigError);
+  for (const char* name : {"/text.nc", "/other.csv"}) {
     write_text_atomically(folder.path() + name, "name,latitude,longitude\n");
-    EXPECT_THROW(is_cut_short(folder.path() + name, 3), ConfigError) << name;
+    EXPECT_THROW(is_cut_short(folder.path() + name), ConfigError) << name;
   }
+  // Behind the last lead that is written nothing lacks.
+  made.step = 9;
+  EXPECT_EQ(stop_comment(made, {0, 10, 4, false}, {"A"}), "");
+  made.step = 7;
+  EXPECT_NE(stop_comment(made, {0, 10, 4, false}, {"A"}), "");
 }
 
 TEST(ForecastName, PromisesNoOtherFormat) {

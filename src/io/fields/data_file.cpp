@@ -329,7 +329,9 @@ std::optional<CoordinateDescription> DataFile::scalar_member() {
     return variable.numeric() && variable.shape.rank() == 0 &&
            kind_of(variable.name, &variable) == AxisKind::kMember;
   });
-  return found == variables.end() ? std::nullopt : std::optional(describe_scalar(*found));
+  if (found == variables.end()) return std::nullopt;
+  if (!scalar_member_) scalar_member_ = describe_scalar(*found);
+  return scalar_member_;
 }
 
 /// Whether a variable counts leads.

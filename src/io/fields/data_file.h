@@ -190,6 +190,7 @@ class DataFile {
   std::unique_ptr<VariableFile> file_;
   const FileVariable* given_ = nullptr;  ///< that describe_channels() was called for
   std::map<std::string, std::vector<double>> coordinates_;
+  std::optional<CoordinateDescription> scalar_member_;
   std::map<std::string, std::vector<Time>> times_;
   std::map<std::string, std::vector<std::string>> names_;
 };

@@ -178,7 +178,8 @@ std::vector<FileSet::LoneMember> FileSet::lone_members(const Field& field) {
     if (part.axes.member >= 0 || !part.members.empty()) continue;
     Pin pin(*this, part.file);
     const std::optional<CoordinateDescription> scalar = pin.file().scalar_member();
-    if (!scalar || scalar->name == "number" || scalar->values.empty()) continue;
+    if (!scalar || scalar->name == "number" || scalar->values.empty() || !std::isfinite(scalar->values[0]))
+      continue;
     if (std::ranges::find(found, scalar->values[0], &LoneMember::number) == found.end())
       found.push_back({scalar->values[0], scalar->name, pin.file().file().path()});
   }

@@ -114,10 +114,7 @@ struct UnitInSi {
 
 /// Nothing for names that are not known.
 std::optional<UnitInSi> in_si(std::string text) {
-  constexpr std::string_view kFraction = "(0 - 1)",
-                             kWaterEquivalent = " of water equivalent";  // as ECMWF has them
-  if (text == kFraction) text = "1";
-  if (text.ends_with(kWaterEquivalent)) text.erase(text.size() - kWaterEquivalent.size());
+  if (text == "(0 - 1)") text = "1";  // as ECMWF has it
   const std::optional<Powers> powers = UnitReader(text).read();
   if (!powers || text.empty()) return std::nullopt;
 
@@ -164,6 +161,15 @@ std::optional<UnitInSi> in_si(std::string text) {
   return result;
 }
 
+/// "m of water equivalent", as ECMWF has it.
+constexpr std::string_view kOfWater = " of water equivalent";
+bool is_of_water(const std::string& unit) {
+  return unit.ends_with(kOfWater);
+}
+std::string without_water(const std::string& unit) {
+  return unit.substr(0, unit.size() - (is_of_water(unit) ? kOfWater.size() : 0));
+}
+
 /// Whether a unit is that of depths, or of their rates, and another one that of masses on an area, or theirs.
 bool is_depth_of(const Powers& depth, const Powers& mass) {
   const Powers depths = {{"m", 1}}, masses = {{"kg", 1}, {"m", -2}};
@@ -176,8 +182,10 @@ bool is_depth_of(const Powers& depth, const Powers& mass) {
 std::optional<UnitConversion> unit_conversion(const std::string& from, const std::string& to) {
   if (same_unit(from, to)) return UnitConversion{};
   constexpr double kWater = 1000;  // kg m-3
-  const std::optional<UnitInSi> first = in_si(from), second = in_si(to);
+  const std::optional<UnitInSi> first = in_si(without_water(from)), second = in_si(without_water(to));
   if (!first || !second) return std::nullopt;
+  // A depth alone may be that of snow.
+  if (is_of_water(from) != is_of_water(to) && first->powers == second->powers) return std::nullopt;
   double factor = first->factor / second->factor;
   if (is_depth_of(first->powers, second->powers)) {
     factor *= kWater;

@@ -25,9 +25,11 @@ bool require_one_member(FileSet& files, const std::vector<Field>& fields, const 
         throw DataError(concat(is, ", and data.member is ", *choice.number));
       if (!first) first = Known{field.name(), member};
       if (!choice.number && member.number != first->member.number) {
-        throw DataError(concat(
-            is, ", and ", first->field, " in ", first->member.path, " of the member ", first->member.number,
-            "; data.member says which one is taken, or \"all\": each is a series of samples"));
+        throw DataError(concat(is, ", and ", first->field, " in ", first->member.path, " of the member ",
+                               first->member.number,
+                               choice.all ? "; with data.member \"all\" all fields have the same members"
+                                          : "; data.member says which one is taken, or \"all\": each is a "
+                                            "series of samples"));
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "config/json.h"
 #include "fields/data_forms.h"
+#include "fields/fill_values.h"
 #include "fields/units.h"
 #include "samples/read_ahead.h"
 #include "samples/shared_work.h"
@@ -441,12 +442,13 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
     }
     if (!(found.increment_deviation > 1e-10 * found.deviation)) {
       const auto seen = statistics.seen.find(channel.name);
-      const double most = seen == statistics.seen.end()
-                              ? 0
-                              : std::max(std::abs(seen->second.least), std::abs(seen->second.largest));
+      const bool known = seen != statistics.seen.end();
+      const double most = !known                                ? 0
+                          : is_usual_fill(seen->second.largest) ? seen->second.largest
+                                                                : seen->second.least;
       throw DataError(concat(
           channel.name, " does not change within ", duration_text(lead_time),
-          most > kBeyondPhysics
+          known && is_usual_fill(most)
               ? concat(
                     " beside values of ", most,
                     ", which seem to stand for missing ones: files "

@@ -33,9 +33,6 @@ struct FieldStatistics {
   bool operator==(const FieldStatistics&) const = default;
 };
 
-/// No physical field has such values in whatever unit; files have 1e30, 1e36, … in place of missing ones.
-inline constexpr double kBeyondPhysics = 1e29;
-
 /// What the values were that statistics were computed of.
 struct SeenValues {
   double missing = 0;             ///< the part of the points without one, 0 to 1

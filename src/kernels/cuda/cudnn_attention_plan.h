@@ -12,8 +12,7 @@ namespace jigsaw::inline kernels::cuda {
 /// How cuDNN solves attention: the graph that its frontend builds (scaled_dot_product_flash_attention.h
 /// there), of an engine that repeats its sums bit for bit if the problem is to be deterministic. What it
 /// takes backward is the caller's to bound: of cuDNN 9.19 queries × keys bf16 numbers for each head, on B200
-/// next to nothing; in any order queries × head size f32 numbers, on A100 and, where results are f32, B200
-/// twice as many.
+/// next to nothing; in any order queries × head size f32 numbers, on A100 twice as many.
 class CudnnAttentionPlan {
  public:
   /// Nothing where cuDNN has no such engine. @throws LibraryError  when cuDNN is not all there

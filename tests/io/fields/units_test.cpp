@@ -69,7 +69,8 @@ TEST(Units, AreConvertedByTheirDefinitions) {
                         {"mm", "kg m**-2", 2, 2},
                         {"kg m-2", "m", 2, 0.002},
                         {"mm h-1", "kg m-2 s-1", 3.6, 0.001},
-                        {"cm", "m of water equivalent", 5, 0.05},
+                        {"mm of water equivalent", "m of water equivalent", 5, 0.005},
+                        {"kg m-2", "m of water equivalent", 5, 0.005},
                         {"m/s", "m s**-1", 7, 7},
                         {"dBZ", "dBZ", 7, 7}};
   for (const Case& one : cases) {
@@ -79,9 +80,9 @@ TEST(Units, AreConvertedByTheirDefinitions) {
         << one.from << " to " << one.to;
   }
   EXPECT_EQ(unit_conversion("m/s", "m s**-1"), UnitConversion{});
-  const std::pair<const char*, const char*> others[] = {{"", "K"},          {"K", ""},       {"K", "Pa"},
-                                                        {"J m-2", "W m-2"}, {"dBZ", "dB"},   {"okta", "1"},
-                                                        {"Pa", "m2 s-2"},   {"kg m-2", "1"}, {"10 m", "m"}};
+  const std::pair<const char*, const char*> others[] = {
+      {"", "K"},     {"K", ""},        {"K", "Pa"},     {"J m-2", "W m-2"}, {"dBZ", "dB"},
+      {"okta", "1"}, {"Pa", "m2 s-2"}, {"kg m-2", "1"}, {"10 m", "m"},      {"cm", "m of water equivalent"}};
   for (const auto& [from, to] : others) EXPECT_FALSE(unit_conversion(from, to)) << from << " to " << to;
 }
 

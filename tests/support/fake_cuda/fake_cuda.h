@@ -49,7 +49,7 @@ struct Machine {
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
   int cudnn_pairs =
       1;               ///< 0: attention's gradients that repeat take no number for each pair, as 9.19 on B200
-  int cudnn_rows = 1;  ///< 2: those in any order take two numbers for each of dq, as 9.19 on A100 and B200
+  int cudnn_rows = 1;  ///< 2: those in any order take two numbers for each of dq, as 9.19 on A100
   std::int64_t cudnn_most_queries = std::int64_t{1} << 40;  ///< it has no plan for attention of more
   int cudnn_lacks = 0;     ///< the status of an installation that is not whole; 1001: it does not start
   int cublas_refuses = 0;  ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none
