@@ -238,6 +238,7 @@ void Trainer::log_step(std::int64_t step, const StepResult& result, double secon
                  {"data_wait_seconds", result.data_wait},
                  {"communication_seconds", communication},
                  {"samples_per_second", static_cast<double>(config_.train.batch_size) / seconds}};
+    if (config_.train.rollout.most() > 1) line["rollout"] = result.leads;
     if (result.device_seconds > 0) line["device_seconds"] = result.device_seconds;
     if (machine_) line["peak_share"] = flops / seconds / machine_->flops_per_second;
     line["time"] = utc_stamp(true);

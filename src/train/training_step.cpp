@@ -103,6 +103,7 @@ void TrainingStep::begin(std::int64_t step, const std::function<Batch()>& next_p
   begun_.back().first = first_instant_;
   begun_.back().result.rate = factor * optimizer_.options().learning_rate;
   begun_.back().result.recorded = recorded_.recorded();
+  begun_.back().result.leads = leads_;
 }
 
 void TrainingStep::run_parts(std::int64_t step, const std::function<Batch()>& next_part,
@@ -128,6 +129,7 @@ void TrainingStep::run_parts(std::int64_t step, const std::function<Batch()>& ne
     } else {
       recorded_.piece(what, work);
     }
+    leads_ = batch->rollout;
     forwards += last_only ? 1 : batch->rollout;
     batches_.go_ahead(ready_part ? ready_part : [] { return std::optional<Batch>(); });
   }

@@ -14,6 +14,7 @@ struct StepResult {
   double loss = 0;  ///< NaN when it is empty
   double norm = 0;  ///< of the gradient, before clipping
   double rate = 0;  ///< optimizer.learning_rate as scheduled
+  int leads = 1;    ///< of its rollout
   double data_wait = 0;
   /// From its first work on a device to the last, by the device's clock; 0 on a host.
   double device_seconds = 0;
@@ -80,6 +81,7 @@ class TrainingStep {
   DeviceBatches batches_;
   RecordedSteps recorded_;
   MeanArray total_;  ///< of the step that is put in
+  int leads_ = 1;    ///< of its rollout
   std::int64_t first_instant_ = 0;
   double full_weight_;  ///< of a batch of which no point is missing
   std::deque<Begun> begun_;

@@ -115,6 +115,17 @@ TEST_F(OneFunction, EveryOtherWayToRunTheSameFunction) {
   }
 }
 
+/// Losses of a curriculum are of as many leads as its steps run.
+TEST_F(OneFunction, MetricsSayOverHowManyLeads) {
+  write_config();
+  const std::string more = "--set train.steps=4 --set 'train.rollout={\"leads\":[1,2],\"from\":[1,3]}'";
+  EXPECT_EQ(series(metrics(train("two", 2, R"({"domain":[2,1]})", more), "train"), "rollout"),
+            (std::vector<double>{1, 1, 2, 2}));
+  const auto plain = metrics(train("one", 1, "{}", "--set train.steps=1"), "train");
+  ASSERT_EQ(plain.size(), 1U);
+  EXPECT_FALSE(plain[0].contains("rollout"));
+}
+
 TEST_F(OneFunction, EachRankHoldsAndReadsItsShare) {
   Json config = small_config(folder_);
   config["model"]["embed_dim"] = 64;
