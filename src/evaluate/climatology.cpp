@@ -134,9 +134,8 @@ std::string climatology_remark(Dataset& data, const std::vector<Time>& starts, i
   }
   if (unknown.empty()) return "";
   if (!any) {
-    return "the files hold no states of data.train that say what is usual at the times that are verified: "
-           "there "
-           "is no anomaly correlation; --climatology names files of one";
+    return "the files hold no states of data.train that say what is usual at the times which are verified: "
+           "there is no anomaly correlation; --climatology names files of one";
   }
   return concat("the climatology of data.train knows nothing of ", unknown.size(), " of the ",
                 counted(verified.size(), "time"), " that are verified, first ",

@@ -153,18 +153,15 @@ void StationObservations::look_into(DataFile& file) {
 /// Of values in a unit, "" where none is said, to that of the data.
 UnitConversion StationObservations::conversion(int channel, const std::string& what, const std::string& unit,
                                                const std::string& advice) {
-  const std::string wanted =
-      data_.files().units(data_.channels().targets[static_cast<std::size_t>(channel)].field);
+  const Field& field = data_.channels().targets[static_cast<std::size_t>(channel)].field;
+  const std::string wanted = data_.files().units(field);
   std::optional<UnitConversion> known = unit_conversion(unit, wanted);
-  if (known &&
-      is_of_differences(
-          data_.files().describe(data_.channels().targets[static_cast<std::size_t>(channel)].field).texts))
-    known->offset = 0;
   if (!known) {
     const std::string remark = require_same_unit(what, unit, wanted);
     remark_once(channel, Remark::kUnit, remark.empty() ? "" : remark + advice);
     return {};
   }
+  if (is_of_differences(data_.files().describe(field).texts)) known->offset = 0;
   if (*known != UnitConversion{})
     remark_once(channel, Remark::kUnit,
                 concat(what, " is in \"", unit, "\", and is brought to \"", wanted, "\""));

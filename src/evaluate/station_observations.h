@@ -33,6 +33,7 @@ class StationObservations {
                       std::vector<Time> times, Time tolerance);
 
   const NamedPlaces& places() const { return places_; }
+  Time tolerance() const { return tolerance_; }
   /// Target channels that were observed anywhere, ascending.
   const std::vector<int>& channels() const { return channels_; }
   /// What is to be said of units and of sums over time.

@@ -229,7 +229,8 @@ std::vector<std::string> StationScores::gaps() const {
     if (alone > 0) {
       gaps.push_back(concat("of the ", counted(observing, "station"), " that observed ", name, ", ", alone,
                             " did so at none of the times of the forecasts, and ",
-                            alone == 1 ? "has" : "have", " no score (--time-tolerance takes near ones)"));
+                            alone == 1 ? "has" : "have", " no score",
+                            observations_->tolerance() == 0 ? " (--time-tolerance takes near ones)" : ""));
     } else if (observing == 0) {
       gaps.push_back(
           concat(name, " of --stations was observed at none of the times and places of the forecasts"));

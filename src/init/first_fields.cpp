@@ -221,7 +221,8 @@ class FieldChoice {
       variable.times = common_times(variable.times, files_.times({variable.name, level}));
     const Field first{variable.name,
                       variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())};
-    for (std::string& remark : remarks_on_values(files_, first)) notices_.push_back(std::move(remark));
+    if (std::string remark = remark_on_values(files_, first); !remark.empty())
+      notices_.push_back(std::move(remark));
     changing_.push_back(std::move(variable));
   }
 

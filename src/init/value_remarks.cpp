@@ -53,8 +53,9 @@ Course course_of(const std::vector<double>& before, const std::vector<double>& a
 }
 
 /// Whether a field is summed up since a fixed hour, as rain since midnight: over successive times in the
-/// middle of all it grows or stays at every point, but where the sums begin anew: several times, never twice
-/// in a row, and not as often as it grows by half. Others mostly show after three states that they do not.
+/// middle of all it grows or stays at every point, but where the sums begin anew, which they do several
+/// times, never twice in a row, and once in two growing steps at most. Others mostly show after three states
+/// that they do not.
 bool is_running_sum(FileSet& files, const Field& field) {
   constexpr std::size_t kMostTimes = 50;  // of hours, with two midnights at least
   const std::vector<Time>& times = files.times(field);
@@ -134,22 +135,21 @@ std::string remark_on_range(const Range& range, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> remarks_on_values(FileSet& files, const Field& field) {
+std::string remark_on_values(FileSet& files, const Field& field) {
   if (const double part = always_zero(files, field); part > 0) {
-    return {concat(field.name(), " is exactly 0 at the same ", std::clamp(std::round(part), 1.0, 99.0),
-                   " % of the points ", looked_at(files, field),
-                   ", and nowhere else: if that is land, or else no value, say so: data.missing {\"",
-                   field.variable, "\": 0}")};
+    return concat(field.name(), " is exactly 0 at the same ", std::clamp(std::round(part), 1.0, 99.0),
+                  " % of the points ", looked_at(files, field),
+                  ", and nowhere else: if that is land, or else no value, say so: data.missing {\"",
+                  field.variable, "\": 0}");
   }
   if (is_running_sum(files, field)) {
-    return {
-        concat(field.name(),
-               " grows from time to time at every point, and then begins anew: it seems to be summed up ",
-               "since a fixed hour; a model needs the amounts of each step, the differences of successive ",
-               "values (the first one after each beginning as it is)")};
+    return concat(
+        field.name(),
+        " grows from time to time at every point, and then begins anew: it seems to be summed up ",
+        "since a fixed hour; a model needs the amounts of each step, the differences of successive ",
+        "values (the first one after each beginning as it is)");
   }
-  const std::string remark = remark_on_range(range_of(files, field), field.variable);
-  return remark.empty() ? std::vector<std::string>() : std::vector<std::string>{remark};
+  return remark_on_range(range_of(files, field), field.variable);
 }
 
 }  // namespace jigsaw::inline init

@@ -186,8 +186,7 @@ void ForecastRun::choose() {
   if (options_.restart_from != nullptr) options_.restart_from->require(restart_model_);
   int first = 0;
   starts_ = starts_of(data_, options_, first);
-  path_ = options_.output;
-  for (std::string next; (next = named_by_start(path_, starts_, data_.files())) != path_;) path_ = next;
+  path_ = named_by_start(options_.output, starts_, data_.files());
   missing_ = MissingAtStart(data_, starts_.size());
   if (options_.time_series && starts() > 1) {
     throw ConfigError(concat("command line: --time-series is of one forecast, and there are ", starts(),
@@ -574,31 +573,6 @@ KeepState parse_keep_state(const std::string& text) {
   if (text == "always") return KeepState::kAlways;
   if (text == "never") return KeepState::kNever;
   throw ConfigError(concat("command line: --restart must be auto, always or never, not ", text));
-}
-
-void require_netcdf_name(const std::string& output, bool of_places) {
-  static constexpr std::array<std::pair<const char*, const char*>, 9> kOthers = {{{".zarr", "Zarr store"},
-                                                                                  {".grib", "GRIB file"},
-                                                                                  {".grib1", "GRIB file"},
-                                                                                  {".grib2", "GRIB file"},
-                                                                                  {".grb", "GRIB file"},
-                                                                                  {".grb1", "GRIB file"},
-                                                                                  {".grb2", "GRIB file"},
-                                                                                  {".nii", "NIfTI file"},
-                                                                                  {".nii.gz", "NIfTI file"}}};
-  if (restart_path(output) == output) {
-    throw ConfigError(concat("command line: --output ", output,
-                             " is named like the state that is kept beside forecasts; end the name in .nc"));
-  }
-  if (is_table_name(output) && !of_places) {
-    throw ConfigError(concat("command line: --output ", output,
-                             " is named like a table, which --points alone ", "writes; end the name in .nc"));
-  }
-  for (const auto& [ending, format] : kOthers) {
-    if (!output.ends_with(ending)) continue;
-    throw ConfigError(concat("command line: --output ", output, " is named like a ", format,
-                             ", and forecasts are written as NetCDF; end the name in .nc"));
-  }
 }
 
 bool write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {

@@ -1,11 +1,13 @@
 #include "predict/forecast_choice.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "predict/calendar_means.h"
 #include "predict/forecast_file.h"
+#include "predict/place_table.h"
 #include "predict/restart_file.h"
 
 namespace jigsaw::inline predict {
@@ -119,17 +121,44 @@ void require_start_dates(const std::vector<std::string>& starts) {
     if (text != kLatest) parse_start(text);
 }
 
+void require_netcdf_name(const std::string& output, bool of_places) {
+  static constexpr std::array<std::pair<const char*, const char*>, 9> kOthers = {{{".zarr", "Zarr store"},
+                                                                                  {".grib", "GRIB file"},
+                                                                                  {".grib1", "GRIB file"},
+                                                                                  {".grib2", "GRIB file"},
+                                                                                  {".grb", "GRIB file"},
+                                                                                  {".grb1", "GRIB file"},
+                                                                                  {".grb2", "GRIB file"},
+                                                                                  {".nii", "NIfTI file"},
+                                                                                  {".nii.gz", "NIfTI file"}}};
+  if (restart_path(output) == output) {
+    throw ConfigError(concat("command line: --output ", output,
+                             " is named like the state that is kept beside forecasts; end the name in .nc"));
+  }
+  if (is_table_name(output) && !of_places) {
+    throw ConfigError(concat("command line: --output ", output,
+                             " is named like a table, which --points alone ", "writes; end the name in .nc"));
+  }
+  for (const auto& [ending, format] : kOthers) {
+    if (!output.ends_with(ending)) continue;
+    throw ConfigError(concat("command line: --output ", output, " is named like a ", format,
+                             ", and forecasts are written as NetCDF; end the name in .nc"));
+  }
+}
+
 std::string named_by_start(const std::string& output, const std::vector<Time>& starts, const FileSet& files) {
   constexpr std::string_view kPlace = "{start}";
-  const std::size_t at = output.find(kPlace);
-  if (at == std::string::npos) return output;
+  if (output.find(kPlace) == std::string::npos) return output;
   if (starts.size() != 1) {
     throw ConfigError(concat("command line: --output ", output, " names one start, and there are ",
                              starts.size(), "; write {start} out"));
   }
   std::string text = files.text_of(starts.front());
   std::erase(text, ':');
-  return output.substr(0, at) + text + output.substr(at + kPlace.size());
+  std::string name = output;
+  for (std::size_t at = name.find(kPlace); at != std::string::npos; at = name.find(kPlace, at + text.size()))
+    name.replace(at, kPlace.size(), text);
+  return name;
 }
 
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options, int& first) {

@@ -7,15 +7,8 @@ sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
 for tool in timeout tar gzip awk; do
   command -v $tool > /dev/null || { echo "skipped: there is no $tool" && exit 77; }
 done
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-# expect WHAT COMMAND…
-expect() {
-  local what=$1
-  shift
-  "$@" || { echo "FAILED: $what" && failed=1; }
-}
+# shellcheck source=tests/end_to_end/expect.sh
+. "$sources/tests/end_to_end/expect.sh"
 # says RUN LINE: whether the report of a run has a line that matches.
 says() { grep -q -- "$2" "$folder/$1/report.md"; }
 expect_lines() {

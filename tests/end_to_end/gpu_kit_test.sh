@@ -12,15 +12,8 @@ done
 plugins=$(pkg-config --variable=libdir ompi 2> /dev/null || echo /usr/lib/x86_64-linux-gnu/openmpi/lib)/openmpi3
 [[ -e $plugins/mca_btl_self.so && -d /usr/share/openmpi ]] || { echo "skipped: no Open MPI with plugins here" && exit 77; }
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-# expect WHAT COMMAND…
-expect() {
-  local what=$1
-  shift
-  "$@" || { echo "FAILED: $what" && failed=1; }
-}
+# shellcheck source=tests/end_to_end/expect.sh
+. tests/end_to_end/expect.sh
 says() { grep -q -- "$1" "$folder/report/report.md"; }
 
 scripts/gpu_kit.sh --fake --built --quick --build "$1" --output "$folder/kit" || exit 1

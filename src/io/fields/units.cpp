@@ -112,12 +112,7 @@ struct UnitInSi {
   Powers powers;
 };
 
-/// Nothing for names that are not known.
-std::optional<UnitInSi> in_si(std::string text) {
-  if (text == "(0 - 1)") text = "1";  // as ECMWF has it
-  const std::optional<Powers> powers = UnitReader(text).read();
-  if (!powers || text.empty()) return std::nullopt;
-
+const std::map<std::string_view, UnitInSi>& known_units() {
   // Of Bureau International des Poids et Mesures, The International System of Units, and of UDUNITS-2.
   static const std::map<std::string_view, UnitInSi> kUnits = {
       {"K", {1, 0, {{"K", 1}}}},
@@ -148,10 +143,18 @@ std::optional<UnitInSi> in_si(std::string text) {
       {"kW", {1000, 0, {{"kg", 1}, {"m", 2}, {"s", -3}}}},
       {"MW", {1e6, 0, {{"kg", 1}, {"m", 2}, {"s", -3}}}},
       {"%", {0.01, 0, {}}}};
+  return kUnits;
+}
+
+/// Nothing for names that are not known.
+std::optional<UnitInSi> in_si(std::string text) {
+  if (text == "(0 - 1)") text = "1";  // as ECMWF has it
+  const std::optional<Powers> powers = UnitReader(text).read();
+  if (!powers || text.empty()) return std::nullopt;
   UnitInSi result;
   for (const auto& [name, power] : *powers) {
-    const auto found = kUnits.find(name);
-    if (found == kUnits.end()) return std::nullopt;
+    const auto found = known_units().find(name);
+    if (found == known_units().end()) return std::nullopt;
     const auto& [factor, offset, base] = found->second;
     result.factor *= std::pow(factor, power);
     if (powers->size() == 1 && power == 1) result.offset = offset;
@@ -210,31 +213,30 @@ std::string require_same_unit(const std::string& what, const std::string& there,
   throw DataError(concat(what, " is in \"", there, "\", the data in \"", wanted, "\""));
 }
 
-std::optional<double> units_per_hectopascal(const std::string& units) {
-  static const std::map<std::string, double> kCounts = {
-      {"hPa", 1.0}, {"Pa", 100.0}, {"kPa", 0.1}, {"bar", 0.001}};
-  const auto found = kCounts.find(usual_name(units));
-  return found == kCounts.end() ? std::nullopt : std::optional(found->second);
-}
-
 namespace {
 
-std::optional<double> units_per_metre(const std::string& units) {
-  static const std::map<std::string, double> kCounts = {{"m", 1.0}, {"cm", 100.0}, {"km", 0.001}};
-  const auto found = kCounts.find(usual_name(units));
-  return found == kCounts.end() ? std::nullopt : std::optional(found->second);
+/// How many of a unit that has a name of its own are one other of the same quantity; nothing for other units.
+std::optional<double> units_per(const char* other, const std::string& units) {
+  const auto found = known_units().find(usual_name(units));
+  const UnitInSi& one = known_units().at(other);
+  if (found == known_units().end() || found->second.powers != one.powers) return std::nullopt;
+  return one.factor / found->second.factor;
 }
 
 }  // namespace
 
+std::optional<double> units_per_hectopascal(const std::string& units) {
+  return units_per("hPa", units);
+}
+
 double in_level_units(double level, const std::string& units) {
   const std::optional<double> of_pressure = units_per_hectopascal(units);
-  const double count = of_pressure ? *of_pressure : units_per_metre(units).value_or(1.0);
+  const double count = of_pressure ? *of_pressure : units_per("m", units).value_or(1.0);
   return count < 1 ? level * std::round(1 / count) : level / count;
 }
 
 bool is_length(const std::string& units) {
-  return units_per_metre(units).has_value();
+  return units_per("m", units).has_value();
 }
 
 }  // namespace jigsaw::inline fields
