@@ -200,6 +200,31 @@ TEST_F(Predict, RestoresWhatIsMissing) {
   }
 }
 
+/// A state of which much more is missing than was in training is told, by all ranks' points together.
+TEST_F(Predict, StatesThatLackMoreThanInTrainingAreTold) {
+  const std::string copy = folder() / "half.nc";
+  std::filesystem::copy_file(data() + "/sample_2021-02.nc", copy);
+  int file = 0, variable = 0;
+  ASSERT_EQ(nc_open(copy.c_str(), NC_WRITE, &file), NC_NOERR);
+  ASSERT_EQ(nc_inq_varid(file, "t2m", &variable), NC_NOERR);
+  constexpr std::size_t kMissingRows = 18, kStart = 4;  // 2 February, in steps of 6 h
+  const std::size_t from[] = {kStart, 0, 0}, count[] = {1, kMissingRows, std::size_t{kColumns}};
+  const std::vector<short> fill(kMissingRows * kColumns, -32767);
+  ASSERT_EQ(nc_put_vara_short(file, variable, from, count, fill.data()), NC_NOERR);
+  ASSERT_EQ(nc_close(file), NC_NOERR);
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome =
+        predict(ranks, "half_out.nc", "--overwrite --start 2021-02-02 2021-02-03 --input " + copy);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    ASSERT_EQ(outcome.said().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.said()[0].find(
+                  "t2m is missing at 48.6 % of the points at 2021-02-02T00:00, and was at 0 % in "
+                  "training; the model was given its mean there"),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
 /// A grid that has moved is told; longitudes that count from another zero are the same.
 TEST_F(Predict, PlacesOtherThanThoseOfTrainingAreTold) {
   namespace fs = std::filesystem;
