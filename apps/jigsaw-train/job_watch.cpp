@@ -35,13 +35,14 @@ JobWatch::JobWatch(Communicator& world, double seconds) : world_(&world) {
     const std::string folder = from_first(world, [&]() -> std::string {
       const std::string here = working_folder();
       if (here.empty()) return "";
-      return folder_.emplace(kFolder, here).path();
+      const std::string made = folder_.emplace(kFolder, here).path();
+      if (!made.empty()) remove_on_stop(Watchdog::alive_file(made).string());  // before anything is in it
+      return made;
     });
     std::error_code unseen;
     const bool seen = !folder.empty() && std::filesystem::is_directory(folder, unseen);
     if (world.all_reduce(std::array{seen ? 1.0 : 0.0}, ReduceOp::kMin)[0] == 0) return;
     options.folder = folder;
-    if (folder_) remove_on_stop(Watchdog::alive_file(folder).string());
   }
   watchdog_ = std::make_unique<Watchdog>(options, world.log(), [this](const std::string& report) {
     Communicator& now = *world_;

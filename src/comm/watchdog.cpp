@@ -51,12 +51,13 @@ Watchdog::Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
       give_up_(std::move(give_up)),
       patience_(in_seconds(options_.seconds), std::chrono::steady_clock::now()) {
   if (!options_.heartbeat) options_.heartbeat = std::make_shared<Heartbeat>();
-  if (!options_.folder.empty()) {
+  // Rank 0 alone makes what it also takes away, and nobody makes it again.
+  if (options_.rank == 0 && !options_.folder.empty()) {
     std::error_code ignored;
     std::filesystem::create_directories(options_.folder, ignored);
-    remove_left();
   }
-  if (options_.size > 1) {
+  if (!options_.folder.empty()) remove_left();
+  if (options_.rank == 0 && options_.size > 1) {
     try {
       const File made(alive().string(), O_WRONLY | O_CREAT);
     } catch (const FileError&) {
@@ -92,9 +93,13 @@ void Watchdog::beat(std::int64_t step) {
 }
 
 /// The job's stamp: when `watchdog_alive` was touched. 0 where it is gone or not needed.
-std::int64_t Watchdog::stamp() const {
+std::int64_t Watchdog::stamp() {
   struct stat status {};
-  if (options_.size == 1 || ::stat(alive().c_str(), &status) != 0) return 0;
+  if (options_.size == 1) return 0;
+  if (::stat(alive().c_str(), &status) != 0) {
+    open_folder();
+    if (::stat(alive().c_str(), &status) != 0) return 0;
+  }
   return status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
 }
 
@@ -172,18 +177,23 @@ std::filesystem::path Watchdog::file(int rank) const {
   return options_.folder / concat(kBegin, rank, ".txt");
 }
 
-/// NFS remembers that a file was not there for as long as what it knows of the folder holds (acdirmin, 30
-/// seconds), which is longer than the grace. Whoever opens the folder has it ask the server (close-to-open).
+/// At most once in a second. NFS remembers that a file was not there for as long as what it knows of the
+/// folder holds (acdirmin, 30 seconds), which is longer than the grace. Whoever opens the folder has it ask
+/// the server (close-to-open).
+void Watchdog::open_folder() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < folder_holds_until_) return;
+  folder_holds_until_ = now + std::chrono::seconds(1);
+  try {
+    const File folder(options_.folder.string(), O_RDONLY | O_DIRECTORY);
+  } catch (const FileError&) {
+    // Then what is known of it has to do.
+  }
+}
+
 bool Watchdog::has_spoken(int rank) {
   if (options_.folder.empty()) return true;
-  if (const auto now = std::chrono::steady_clock::now(); now >= folder_holds_until_) {
-    folder_holds_until_ = now + std::chrono::seconds(1);
-    try {
-      const File folder(options_.folder.string(), O_RDONLY | O_DIRECTORY);
-    } catch (const FileError&) {
-      // Then what is known of it has to do.
-    }
-  }
+  open_folder();
   std::error_code unreadable;
   return std::filesystem::exists(file(rank), unreadable);
 }

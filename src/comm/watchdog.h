@@ -19,7 +19,7 @@ namespace jigsaw::inline comm {
 struct WatchdogOptions {
   double seconds = 600;          ///< without progress until it reports
   double grace_seconds = 10;     ///< at most, for the other ranks' files to appear
-  std::filesystem::path folder;  ///< made if needed; a file system that all ranks see; "" for a rank alone
+  std::filesystem::path folder;  ///< rank 0 makes it; a file system that all ranks see; "" for a rank alone
   int rank = 0;
   int size = 1;
   /// Of the rank; null: beat() alone counts.
@@ -60,7 +60,7 @@ class Watchdog {
   void watch();
   Wait wait(double seconds);
   Patience::Verdict look();
-  std::int64_t stamp() const;
+  std::int64_t stamp();
   Wait await_others();
   bool speak();
   /// Where a rank stands.
@@ -71,6 +71,7 @@ class Watchdog {
   Status own_status() const;
   Status written_status(int rank) const;
   std::filesystem::path file(int rank) const;
+  void open_folder();
   bool has_spoken(int rank);
   std::filesystem::path alive() const { return alive_file(options_.folder); }
   void write_status() const;
