@@ -135,9 +135,10 @@ class FileSet {
   /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
   void select(const Field& field, bool has_time);
   /// Makes a field readable that is given at its own times, and between and beyond them as is said; it may
-  /// also be a series of numbers without places, which is the same everywhere. @throws DataError  also where
-  /// the times of Between::kCycle reach over a year or more, or are of two calendars (theirs may be another
-  /// than that of all other fields).
+  /// also be a series of numbers without places, or on a grid of one point, which is the same everywhere.
+  /// Between its times it may have another calendar than all other fields: its times are then those of
+  /// at_part_of_month(). @throws DataError  also where the times of Between::kCycle reach over a year or
+  /// more, or are of two calendars.
   void select_prescribed(const Field& field, Between between);
   /// The first file that holds a field at no time; nothing where all have times. @throws DataError
   std::optional<std::string> file_without_time(const Field& field);
@@ -465,6 +466,7 @@ class FileSet {
   [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
                                 const std::vector<double>& longitudes, Regrid method);
   void check_calendar(int file, const std::string& times);
+  bool in_other_calendar(const Series& series, int file, const std::string& times);
   std::vector<Time> times_in(int file, const std::string& times);
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;

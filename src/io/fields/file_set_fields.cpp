@@ -146,6 +146,8 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     part.file = f;
     part.variable = place->variable;
     part.axes = file.axes(*place->variable);
+    if (uniform && part.axes.horizontal() && part.axes.plane_of(part.variable->shape).count() == 1)
+      part.axes.latitude = part.axes.longitude = part.axes.cells = -1;  // a series on a grid of one point
     part.channel = std::max<std::int64_t>(place->channel, 0);
     part.versions = versions_of(part);
     if (part.axes.channel >= 0) {
@@ -314,7 +316,7 @@ void FileSet::check_memory(const Part& part) {
   require_memory(part.axes.plane_of(part.variable->shape), part.variable->name, use(part.file).file().path());
 }
 
-/// All times are of one calendar.
+/// All times are of one calendar, but for those of what is given between them.
 void FileSet::check_calendar(int number, const std::string& times) {
   DataFile& file = use(number);
   const Calendar found = file.calendar(times);
@@ -325,7 +327,8 @@ void FileSet::check_calendar(int number, const std::string& times) {
   } else if (*calendar_ != found) {
     throw DataError(concat(file.file().path(), " counts time in the calendar ", file.calendar_name(times),
                            ", and ", calendar_file_, " in ", calendar_name_,
-                           "; all files must have one calendar"));
+                           "; all files must have one calendar, but for data.forcing_variables whose "
+                           "`times` are \"latest\", \"linear\" or \"hold\""));
   }
   if (of_months()) require_dates("data.time_step \"month\"");
 }

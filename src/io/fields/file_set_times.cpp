@@ -100,6 +100,14 @@ void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time
                          "; 0 takes all, data.time_tolerance those that are near"));
 }
 
+/// Whether times are those of a field that is given between them, and of another calendar than all others.
+bool FileSet::in_other_calendar(const Series& series, int file, const std::string& times) {
+  if (series.between == Between::kNothing || series.between == Between::kCycle) return false;
+  if (!calendar_) return false;
+  const Calendar own = use(file).calendar(times);
+  return own != *calendar_ && own != Calendar::kNone && *calendar_ != Calendar::kNone;
+}
+
 /// What stands between the times of its files is given at every time, whichever of them data.time_step takes.
 /// @param group  of whose parts, and those that hold all members, the times are.
 std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const Series& series,
@@ -114,7 +122,8 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
     const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
     if (!times) refuse_timeless(field, parts, part);
     // A year that stands for every year is counted in days of its own.
-    if (series.between != Between::kCycle) check_calendar(part.file, *times);
+    if (series.between != Between::kCycle && !in_other_calendar(series, part.file, *times))
+      check_calendar(part.file, *times);
     key.second.emplace_back(static_cast<int>(p), part.file, *times);
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
@@ -128,7 +137,10 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   std::optional<std::pair<std::size_t, Time>>
       beside;  // the first part and time that data.time_step leaves out
   for (const auto& [p, file, dimension] : key.second) {
-    const std::vector<Time> times = times_in(file, dimension);
+    std::vector<Time> times = times_in(file, dimension);
+    if (!of_months() && in_other_calendar(series, file, dimension)) {
+      for (Time& time : times) time = at_part_of_month(time, use(file).calendar(dimension), calendar());
+    }
     for (std::size_t i = 0; i < times.size(); ++i) {
       const Time time = step > 0 ? floor_div(times[i] + step / 2, step) * step : times[i];
       const Time distance = std::abs(times[i] - time);

@@ -54,6 +54,14 @@ Time in_calendar(Time time, Calendar calendar, Calendar other) {
   return in_year(then.date.year, then.date, then.seconds, other);
 }
 
+Time at_part_of_month(Time time, Calendar calendar, Calendar other) {
+  const DateTime then = date_and_time(time, calendar);
+  const Time within = (then.date.day - 1) * kDay + then.seconds;
+  const Date first{then.date.year, then.date.month, 1};
+  return days_from_date(first, other) * kDay + within * days_in_month(first.year, first.month, other) /
+                                                   days_in_month(first.year, first.month, calendar);
+}
+
 std::optional<TimePlace> place_among(const std::vector<Time>& times, Between between, Time time,
                                      Calendar calendar, Calendar of_times) {
   if (times.empty()) return std::nullopt;

@@ -32,6 +32,9 @@ Time year_after(Time time, Calendar calendar);
 Time in_year_from(Time first, Calendar of_first, Time time, Calendar calendar);
 /// The time of the same date and time of day in another calendar; of a day that it lacks its month's last.
 Time in_calendar(Time time, Calendar calendar, Calendar other);
+/// The time in another calendar that is as far through the same month of the same year: of equally long
+/// months the same date and time of day. Of ascending times those are too.
+Time at_part_of_month(Time time, Calendar calendar, Calendar other);
 
 /// Of a field's times those between which it is given, though they are much further apart than the others: by
 /// more than three times the median of all steps. From the longest on; of Between::kCycle also across the

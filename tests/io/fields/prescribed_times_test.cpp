@@ -25,19 +25,21 @@ constexpr std::size_t kRows = 2, kColumns = 3, kPoints = kRows * kColumns;
 const Box kAll{{0, 0}, {kRows, kColumns}};
 const Field kState{"t2m", {}}, kSst{"sst", {}}, kCo2{"co2", {}};
 
-/// A field [time, 2, 3] and a series `co2`, of values f(time number, point) and f(time number, 0).
+/// A field [time, 2, 3], a series [time], or one [time, 1, 1], of values f(time number, point) and
+/// f(time number, 0).
 struct Made {
   std::string name = "sst", units = "days since 2019-01-01", calendar = "standard";
   std::vector<double> times;
   std::function<double(std::size_t, std::size_t)> value = {};
-  bool series = false;
+  bool series = false, point = false;
   std::string unit = "", second = "";  ///< of the field; the name of another one of these values
 };
 
 void write(const std::string& path, const Made& made) {
   testing::NetcdfWriter file(path);
-  const int time = file.dimension("time", made.times.size()), lat = file.dimension("latitude", kRows),
-            lon = file.dimension("longitude", kColumns);
+  const int time = file.dimension("time", made.times.size()),
+            lat = file.dimension("latitude", made.point ? 1 : kRows),
+            lon = file.dimension("longitude", made.point ? 1 : kColumns);
   const int times = file.variable("time", NC_DOUBLE, {time}),
             lats = file.variable("latitude", NC_DOUBLE, {lat}),
             lons = file.variable("longitude", NC_DOUBLE, {lon}),
@@ -51,11 +53,12 @@ void write(const std::string& path, const Made& made) {
   file.text(lons, "units", "degrees_east");
   file.end();
   file.put(times, made.times);
-  file.put(lats, {10, 20});
-  file.put(lons, {0, 5, 10});
+  file.put(lats, made.point ? std::vector<double>{0} : std::vector<double>{10, 20});
+  file.put(lons, made.point ? std::vector<double>{0} : std::vector<double>{0, 5, 10});
   std::vector<double> values;
   for (std::size_t i = 0; i < made.times.size(); ++i)
-    for (std::size_t p = 0; p < (made.series ? 1 : kPoints); ++p) values.push_back(made.value(i, p));
+    for (std::size_t p = 0; p < (made.series || made.point ? 1 : kPoints); ++p)
+      values.push_back(made.value(i, p));
   file.put(field, values);
   if (second >= 0) file.put(second, values);
 }
@@ -191,6 +194,42 @@ TEST_F(PrescribedTimes, TheLastStateGoesOnWhereItIsHeld) {
   }
   EXPECT_EQ(read(*held, at("2031-01-01"), kCo2), std::vector<double>(kPoints, any_value(1, 0)));
   EXPECT_FALSE(latest->has(kCo2, at("2031-01-01")));
+}
+
+/// As greenhouse gases of climate models: the mean of the whole earth, on axes of one entry each.
+TEST_F(PrescribedTimes, AGridOfOnePointHoldsASeries) {
+  write(path("co2.nc"), {.name = "co2", .times = {0, 730}, .value = any_value, .point = true});
+  const auto files = open({path("co2.nc")}, Between::kLinear, kCo2);
+  EXPECT_EQ(read(*files, at("2019-01-01"), kCo2), std::vector<double>(kPoints, any_value(0, 0)));
+  for (const double value : read(*files, at("2020-01-01"), kCo2))
+    EXPECT_NEAR(value, (any_value(0, 0) + any_value(1, 0)) / 2, 1e-12);
+}
+
+/// Their months are those of the states, and what is half way through one stays so.
+TEST_F(PrescribedTimes, TimesOfAnotherCalendarAreThoseOfTheSamePartOfTheirMonth) {
+  write(path("co2.nc"), {.name = "co2",
+                         .units = "days since 2020-01-01",
+                         .calendar = "360_day",
+                         .times = {0, 15, 30, 45, 60},
+                         .value = [](std::size_t i, std::size_t) { return static_cast<double>(i); },
+                         .series = true});
+  const auto linear = open({path("co2.nc")}, Between::kLinear, kCo2),
+             held = open({path("co2.nc")}, Between::kHold, kCo2);
+  EXPECT_EQ(linear->file_calendar(), Calendar::kStandard);
+  const auto value = [&](FileSet& files, const char* time) { return read(files, at(time), kCo2)[0]; };
+  EXPECT_EQ(value(*linear, "2020-01-01"), 0);
+  EXPECT_EQ(value(*linear, "2020-01-16T12:00"), 1) << "January has 31 days";
+  EXPECT_EQ(value(*linear, "2020-02-01"), 2);
+  EXPECT_EQ(value(*linear, "2020-02-15T12:00"), 3) << "and February 29";
+  EXPECT_EQ(value(*linear, "2020-02-22T18:00"), 3.5);
+  EXPECT_EQ(value(*linear, "2020-03-01"), 4);
+  EXPECT_EQ(value(*held, "2020-02-15T11:00"), 2);
+  EXPECT_EQ(value(*held, "2020-02-15T12:00"), 3);
+  EXPECT_FALSE(linear->has(kCo2, at("2020-03-01T06:00")));
+  const std::string says = message_of<DataError>([&] { open({path("co2.nc")}, Between::kNothing, kCo2); });
+  for (const char* part : {"co2.nc counts time in the calendar 360_day", "states.nc in standard",
+                           "`times` are \"latest\", \"linear\" or \"hold\""})
+    EXPECT_NE(says.find(part), std::string::npos) << part << " is not in\n" << says;
 }
 
 /// Of each state, before it is interpolated: ice that is absent at one time is half as thick half way from
