@@ -38,6 +38,15 @@ std::int64_t checkpoints_in(const std::string& output) {
 
 }  // namespace
 
+std::int64_t checkpoints_to_come(const CheckpointOptions& options, std::int64_t steps_left,
+                                 std::int64_t there) {
+  if (options.every <= 0) return 0;
+  const std::int64_t steps = std::max<std::int64_t>(steps_left, 0),
+                     saves = (steps + options.every - 1) / options.every, best = options.best.empty() ? 0 : 1,
+                     kept = options.keep_every > 0 ? steps / options.keep_every : 0;
+  return std::min(saves, std::max<std::int64_t>(options.keep + 1 + best - there, 0) + kept);
+}
+
 OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer,
                        std::int64_t steps_left, Communicator& world) {
   const CheckpointOptions& options = configuration.checkpoint;
@@ -45,11 +54,7 @@ OutputNeed output_need(const Configuration& configuration, const Optimizer& opti
   OutputNeed need{configuration.output, 0, world.all_reduce(std::array{own}, ReduceOp::kSum)[0], 0};
   if (world.rank() != 0) return need;
   need.free_bytes = free_bytes(need.output);
-  if (options.every > 0) {
-    const std::int64_t standing = options.keep + 1 - checkpoints_in(need.output),
-                       saves = (std::max<std::int64_t>(steps_left, 0) + options.every - 1) / options.every;
-    need.checkpoints = std::clamp<std::int64_t>(standing, 0, saves);
-  }
+  need.checkpoints = checkpoints_to_come(options, steps_left, checkpoints_in(need.output));
   return need;
 }
 

@@ -20,10 +20,15 @@ struct OutputNeed {
   std::int64_t checkpoints = 0;  ///< that are still to be written, until the oldest makes room; 0: none
 };
 
-/// Checkpoints hold parameters and what the optimizer keeps of them; checkpoint.keep of them stand, with the
-/// one that is being written, as far as so many are written. Those that are there already are not counted,
-/// nor those that checkpoint.keep_every and checkpoint.best keep. Collective.
+/// By how many checkpoints a run directory still grows: checkpoint.keep of them stand, with the one that is
+/// being written, the one that checkpoint.best keeps, and those that checkpoint.keep_every does, as far as so
+/// many are written.
 /// @param steps_left  that the run makes
+/// @param there       that stand already
+std::int64_t checkpoints_to_come(const CheckpointOptions& options, std::int64_t steps_left,
+                                 std::int64_t there);
+
+/// Checkpoints hold parameters and what the optimizer keeps of them. Collective.
 OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer,
                        std::int64_t steps_left, Communicator& world);
 

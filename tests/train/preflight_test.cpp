@@ -84,6 +84,20 @@ TEST(Preflight, WarnsOfClocksOfUnevenNodesAndOfAFullDisk) {
                   HasSubstr("the clock of n3 is 90 s ahead"), HasSubstr("output: 4 checkpoints of ")));
 }
 
+TEST(Preflight, CountsTheCheckpointsThatStandAtOnce) {
+  const CheckpointOptions last{.every = 10, .keep = 3}, best{.every = 10, .keep = 3, .best = "rmse_ratio"},
+      each{.every = 10, .keep = 1, .keep_every = 20}, never{.every = 0};
+  EXPECT_EQ(checkpoints_to_come(last, 1000, 0), 4) << "three, and the one that is being written";
+  EXPECT_EQ(checkpoints_to_come(last, 15, 0), 2) << "no more than are made";
+  EXPECT_EQ(checkpoints_to_come(last, 1000, 3), 1);
+  EXPECT_EQ(checkpoints_to_come(last, 1000, 9), 0);
+  EXPECT_EQ(checkpoints_to_come(last, 0, 0), 0);
+  EXPECT_EQ(checkpoints_to_come(best, 1000, 0), 5);
+  EXPECT_EQ(checkpoints_to_come(each, 100, 0), 7) << "five of them stay";
+  EXPECT_EQ(checkpoints_to_come(each, 100, 40), 5);
+  EXPECT_EQ(checkpoints_to_come(never, 100, 0), 0);
+}
+
 TEST(Preflight, RefusesUnlikeBuildsAndAnOutputThatIsNotShared) {
   std::vector<RankFacts> facts = four_ranks();
   facts[2].build = "jigsaw-train 2";
