@@ -323,6 +323,7 @@ void score(const ScoredForecasts& of, const EvaluationOptions& options, Log& log
   for (const std::string& remark :
        gap_remarks(data, data.files().periods(data.options().valid, "data.valid")))
     log.warn(remark);
+  for (const std::string& remark : later_start_remarks(data, leads)) log.warn(remark);
   data.files().watch(fields_of(data.channels().inputs, Role::kPrescribed));
   const auto before = std::chrono::steady_clock::now();
   std::optional<ForecastScores> all;

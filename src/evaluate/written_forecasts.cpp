@@ -34,7 +34,10 @@ std::string data_set_of(const DataOptions& options, const std::string& variable)
 
 WrittenForecasts::WrittenForecasts(Dataset& data, const std::vector<std::string>& patterns,
                                    const std::vector<Time>& leads, Communicator& world)
-    : data_(data), leads_(leads), paths_(expand_together(patterns, "", world)) {
+    : data_(data),
+      leads_(leads),
+      begun_(data.options().lead_of_inputs()),
+      paths_(expand_together(patterns, "", world)) {
   open_file_ = share_files(paths_, Dimensions::kByName, data.options().external(), cache_folder(), world);
   together(world, [&] {
     contents_.resize(paths_.size());
@@ -112,8 +115,9 @@ void WrittenForecasts::look_into(std::size_t file) {
   for (const auto& [target, content] : contents_[file])
     starts.insert(content.axes->starts.begin(), content.axes->starts.end());
   for (const Time start : starts) {
-    by_start_[start].push_back(file);
-    most_of_start_ = std::max(most_of_start_, by_start_[start].size());
+    std::vector<std::size_t>& files = by_start_[start + begun_];
+    files.push_back(file);
+    most_of_start_ = std::max(most_of_start_, files.size());
   }
 }
 
@@ -153,8 +157,9 @@ std::optional<WrittenForecasts::Place> WrittenForecasts::place_of(std::size_t ta
     const auto content = contents_[file].find(target);
     if (content == contents_[file].end()) continue;
     const ForecastAxes& axes = *content->second.axes;
-    if (!axes.holds(start, lead)) continue;
-    if (const auto positions = axes.positions(start, lead, member)) return Place{file, *positions};
+    if (!axes.holds(start - begun_, lead + begun_)) continue;
+    if (const auto positions = axes.positions(start - begun_, lead + begun_, member))
+      return Place{file, *positions};
     member -= axes.members;
   }
   return std::nullopt;
@@ -164,7 +169,7 @@ std::int64_t WrittenForecasts::members_of(std::size_t target, Time start, Time l
   std::int64_t members = 0;
   for (const std::size_t file : by_start_.at(start)) {
     const auto content = contents_[file].find(target);
-    if (content != contents_[file].end() && content->second.axes->holds(start, lead))
+    if (content != contents_[file].end() && content->second.axes->holds(start - begun_, lead + begun_))
       members += content->second.axes->members;
   }
   return members;
@@ -177,7 +182,7 @@ std::string WrittenForecasts::why_not(Time start) const {
   for (std::size_t target = 0; target < targets.size(); ++target) {
     for (const Time lead : leads_) {
       const std::int64_t members = members_of(target, start, lead);
-      const std::string what = concat(duration_text(lead), " of ", targets[target].name);
+      const std::string what = concat(duration_text(lead + begun_), " of ", targets[target].name);
       if (members == 0) return concat("there is no lead ", what);
       if (members < most) return concat("lead ", what, " has ", members, " of ", most, " members");
     }

@@ -72,6 +72,7 @@ class WrittenForecasts {
 
   Dataset& data_;
   std::vector<Time> leads_;
+  Time begun_;  ///< before what are starts here: DataOptions::lead_of_inputs()
   FileOpener open_file_;
   std::vector<std::string> paths_, remarks_;
   std::vector<std::map<std::size_t, Content>> contents_;  ///< of each file, by target

@@ -227,6 +227,7 @@ void ForecastRun::create(const TrainedModel& model) {
   ForecastContents contents{starts_,   data_.options().lead_time, leads_,
                             fields(),  options_.split_levels,     options_.attributes,
                             members(), options_.time_series};
+  contents.begun = data_.options().lead_of_inputs();
   if (places_) contents.places = &places_->places();
   contents.attributes["source"] = source_of(std::span(&model, 1));
   if (places_ && is_table_name(path_)) {
@@ -533,7 +534,9 @@ std::vector<std::string> ForecastRun::gaps() const {
   const Time step = data_.options().lead_time;
   std::vector<Period> used;
   for (const Time start : starts_) used.push_back({start + leads_.first * step, start + leads_.last * step});
-  return gap_remarks(data_, used);
+  std::vector<std::string> remarks = gap_remarks(data_, used);
+  std::ranges::copy(later_start_remarks(data_, leads_.last), std::back_inserter(remarks));
+  return remarks;
 }
 
 /// Of those that go on without what was given in the steps before. Where they were stopped, ranks have read

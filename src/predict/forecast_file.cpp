@@ -72,7 +72,7 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
 /// A month is written as its middle. @param limits  from where to where a state holds, from its time
 ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Calendar calendar,
                                            const std::optional<Period>& limits) const {
-  const bool hours = contents.lead_time % kHour == 0 &&
+  const bool hours = contents.lead_time % kHour == 0 && contents.begun % kHour == 0 &&
                      std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
   const double unit = hours ? static_cast<double>(kHour) : 1.0;
   const auto written = [&](Time time) { return static_cast<double>(time) / unit; };
@@ -82,7 +82,7 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents, Cal
   Times times{hours ? "hours" : "seconds", {}, {}, {}, {}, {}, {}, {}};
   if (calendar != Calendar::kNone) times.units += " since 1970-01-01 00:00:00";
   for (const Time start : contents.starts) {
-    times.starts.push_back(middle(start));
+    times.starts.push_back(middle(start - contents.begun));
     for (int lead = 0; lead < leads.count(); ++lead) {
       times.valid.push_back(middle(start + leads.step_of(lead) * step));
       if (!leads.means && !limits) continue;
@@ -120,11 +120,12 @@ void ForecastFile::add_leads(const ForecastContents& contents, const std::option
   std::vector<Period> spans;
   for (int lead = 0; lead < leads.count() && leads.means; ++lead)
     spans.push_back(span_of(contents, limits, lead));
-  Time common = step;
+  Time common = std::gcd(step, contents.begun);
   for (const Period& span : spans) common = std::gcd(common, std::gcd(span.first, span.last));
   times.of_leads = lead_unit(common, months_);
   const auto in_unit = [&](Time time) { return static_cast<int>(time / times.of_leads.seconds); };
-  for (int lead = 0; lead < leads.count(); ++lead) times.leads.push_back(in_unit(leads.step_of(lead) * step));
+  for (int lead = 0; lead < leads.count(); ++lead)
+    times.leads.push_back(in_unit(contents.begun + leads.step_of(lead) * step));
   for (const Period& span : spans) {
     for (const Time end : {span.first, span.last})
       times.lead_bounds.push_back(in_unit(end) - (months_ ? 0.5 : 0.0));

@@ -35,6 +35,8 @@ struct ForecastContents {
   std::int64_t members = 1;                       ///< of the ensemble that the model makes
   bool time_series = false;                       ///< of one start alone: its leads are times
   const NamedPlaces* places = nullptr;            ///< in place of rows and columns; null: those
+  /// How much before `starts` began what the model was given: `time` is then that, and leads count from it.
+  Time begun = 0;  ///< DataOptions::lead_of_inputs()
 };
 
 /// From where to where the states of all fields hold, from their times, where the input says that by bounds

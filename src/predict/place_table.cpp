@@ -39,9 +39,9 @@ PlaceTable::PlaceTable(FileSet& files, const ForecastContents& contents, const s
   const auto ahead = [&](int lead) { return contents.leads.step_of(lead) * contents.lead_time; };
   for (int lead = 0; lead < contents.leads.count(); ++lead)
     leads_.push_back(of_months ? std::to_string(ahead(lead) / kMonth)
-                               : TextTableOutput::number(in_hours(ahead(lead))));
+                               : TextTableOutput::number(in_hours(contents.begun + ahead(lead))));
   for (const Time start : contents.starts) {
-    starts_.push_back(files.text_of(start));
+    starts_.push_back(files.text_of(start - contents.begun));
     times_.emplace_back();
     for (int lead = 0; lead < contents.leads.count(); ++lead)
       times_.back().push_back(files.text_of(start + ahead(lead)));

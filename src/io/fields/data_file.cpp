@@ -388,6 +388,15 @@ bool DataFile::says_valid_times(const std::string& dimension) const {
   return hold || times == valid_times_along(dimension);
 }
 
+std::optional<Time> DataFile::lead_beside(const FileVariable& variable, const std::string& times) const {
+  const FileVariable* const lead = scalar_lead();
+  if (lead == nullptr || !belongs_to(*lead, variable) || says_valid_times(times)) return std::nullopt;
+  const Time value = decode_times(file_->read_all(*lead), lead->text("units"), "",
+                                  concat("the lead ", lead->name, " of ", file_->path()))
+                         .at(0);
+  return value == 0 ? std::nullopt : std::optional(value);
+}
+
 /// The lead of a dimension of one entry, where times along another one do not count it: "6 hours"; or "".
 std::string DataFile::lead_along(const FileVariable& variable, int time, int d) const {
   const FileVariable* const lead = leads_along(variable.dimensions[static_cast<std::size_t>(d)]);
@@ -429,11 +438,11 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     if (variable.shape[d] == 1) {
       const std::string lead = found.time >= 0 ? lead_along(variable, found.time, d) : "";
       if (lead.empty()) continue;
-      refuse(concat("its dimension ", dimension, " has the one entry ", lead, ", so that ",
-                    variable.dimensions[static_cast<std::size_t>(found.time)],
-                    " counts when forecasts began and not when they hold; add it to the times (in xarray "
-                    "ds.assign_coords(time=ds.time + ds.",
-                    dimension, "[0]))"));
+      refuse(concat(
+          "its dimension ", dimension, " has the one entry ", lead, ", so that ",
+          variable.dimensions[static_cast<std::size_t>(found.time)],
+          " counts when forecasts began and not when they hold; `lead` of the variable takes it, at start + "
+          "lead"));
     }
     if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
       refuse(concat("it has no times for its dimension ", dimension));
@@ -444,6 +453,8 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     }
     const std::string& whole = variable.dimensions[static_cast<std::size_t>(d)];
     const std::string what = concat("its dimension ", whole, " has ", variable.shape[d], " entries");
+    if (leads_along(whole) != nullptr)
+      refuse(concat(what, ", the leads of forecasts; `lead` of the variable says which of them is taken"));
     const bool known = std::ranges::any_of(file_->variables(), [&](const FileVariable& one) {
       return one.name == whole && one.shape.rank() == 1;
     });

@@ -120,9 +120,12 @@ class DataFile {
   const FileVariable* scalar_lead() const;
   /// The scalar coordinate that says when a forecast starts; null where none does.
   const FileVariable* scalar_start() const;
-  /// Whether times() along a dimension are those for which states hold, and not those of a start, as far as
-  /// the file says it.
+  /// Whether times() along a dimension, or of a scalar coordinate, are those for which states hold, and not
+  /// those of a start, as far as the file says it.
   bool says_valid_times(const std::string& dimension) const;
+  /// The lead of a scalar coordinate of the variable, where `times`, as times() is asked for them, count when
+  /// its forecasts began; nothing where they count when its states hold, or there is no such lead.
+  std::optional<Time> lead_beside(const FileVariable& variable, const std::string& times) const;
 
   /// Names along a dimension of channels. @throws DataError
   const std::vector<std::string>& names(const std::string& dimension);

@@ -11,12 +11,17 @@
 namespace jigsaw::inline fields {
 
 /// The variable of the times for which the states along a dimension hold, beside its coordinate, as cfgrib
-/// writes them of forecasts: valid_time(time) or valid_time(step). Null where there is none.
+/// writes them of forecasts: valid_time(time) or valid_time(step), or with others of one entry,
+/// valid_time(time, step). Null where there is none.
 const FileVariable* DataFile::valid_times_along(const std::string& dimension) const {
   const FileVariable* found = nullptr;
   for (const FileVariable& variable : file_->variables()) {
-    if (!variable.numeric() || variable.dimensions != std::vector{dimension}) continue;
-    if (variable.name == dimension || !counts_since(variable.text("units"))) continue;
+    if (!variable.numeric() || variable.name == dimension) continue;
+    const auto along = std::ranges::find(variable.dimensions, dimension);
+    if (along == variable.dimensions.end()) continue;
+    if (variable.shape.count() != variable.shape[static_cast<int>(along - variable.dimensions.begin())])
+      continue;
+    if (!counts_since(variable.text("units"))) continue;
     const std::string standard_name = variable.text("standard_name");
     const bool named = without_groups(variable.name) == "valid_time";
     if (standard_name != "time" && !(named && standard_name.empty())) continue;
@@ -62,7 +67,7 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
   if (known != times_.end()) return known->second;
   const FileVariable& variable = require_times(dimension);
   const std::string what = concat("the coordinate ", variable.name, " of ", file_->path());
-  if (variable.shape.rank() == 2) return times_[dimension] = decode_dates(file_->read_texts(variable), what);
+  if (!variable.numeric()) return times_[dimension] = decode_dates(file_->read_texts(variable), what);
   std::string units = variable.text("units");
   // Makani's annotation gives seconds of Unix without saying so.
   if (units.empty() && without_groups(dimension) == "timestamp") units = "seconds since 1970-01-01";

@@ -334,8 +334,27 @@ void check_times(const DataOptions& o, const Place& at) {
   }
 }
 
+void check_leads(const DataOptions& o, const Place& at) {
+  const bool in_time = !o.of_images() && !o.of_sequences();
+  for (const auto& [key, variables] :
+       {std::pair{"variables", &o.variables}, std::pair{"diagnostic", &o.diagnostic},
+        std::pair{"static", &o.constants}, std::pair{"targets", &o.targets},
+        std::pair{"forcing_variables", &o.forcing_variables}}) {
+    for (std::size_t i = 0; i < variables->size(); ++i) {
+      if (!(*variables)[i].lead) continue;
+      if (!in_time || variables == &o.constants)
+        at.key(key).item(i).error("lead", "is for fields with dates that change in time; leave it out here");
+      if (o.time_step.month)
+        at.key(key).item(i).error("lead",
+                                  "is for states and not for months; make of the forecasts of one lead "
+                                  "files of months, and leave it out here");
+    }
+  }
+}
+
 void check_task(const DataOptions& o, const Place& at) {
   check_times(o, at);
+  check_leads(o, at);
   if (o.of_sequences() && std::ranges::find(o.dims, ImageDim::kTime) == o.dims.end())
     at.error("dims", "must name \"time\" where data.task is \"forecast\"");
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
@@ -388,6 +407,13 @@ void declare(Keys<VariableOptions>& keys) {
       .doc(
           "Of data.forcing_variables: what holds between the times of this one; null: as data.forcing_times "
           "says.");
+  keys.add("lead", &VariableOptions::lead,
+           std::make_unique<OptionalForm<Time>>(duration_form(0, kMostDuration), nullptr))
+      .doc(
+          "Of files that hold forecasts by start and lead (time and step, forecast_reference_time and "
+          "lead_time), which lead is taken: the state at a time is that of the forecast which began this "
+          "much "
+          "earlier, in hours or as \"30 min\". null: the files hold states.");
   keys.check([](const VariableOptions& variable, const Place& at) { check_names(variable.files, at); });
 }
 

@@ -36,6 +36,8 @@ struct VariableOptions {
   std::string data_set;               ///< its name in the files; "": `name`
   std::vector<std::string> files;     ///< those that hold it; empty: data.files
   std::optional<Between> times = {};  ///< of one that is prescribed, in place of data.forcing_times
+  std::optional<Time> lead =
+      {};  ///< of forecasts in its files, that which is taken; states where there is none
 
   bool operator==(const VariableOptions&) const = default;
 };
@@ -183,6 +185,9 @@ struct DataOptions {
   std::int64_t label_outputs() const { return regions.empty() ? classes : std::ssize(regions); }
   std::int64_t label_targets() const { return regions.empty() ? 1 : std::ssize(regions); }
   /// Whether targets are of the time of the inputs, and hence no forecasts.
+  /// How much earlier than its targets what the model is given began: the one lead of its variables where it
+  /// corrects forecasts of one; else 0.
+  Time lead_of_inputs() const;
   bool of_same_time() const { return !of_images() && lead() == 0; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;

@@ -320,6 +320,7 @@ Box FileSet::slab_of(const Part& part, std::int64_t time, std::int32_t member) {
     slab.begin[part.axes.member] =
         part.members[part.members.size() > 1 ? static_cast<std::size_t>(member) : 0];
   if (!part.versions.empty()) slab.begin[part.axes.version] = part.versions[0];
+  if (part.lead_axis >= 0) slab.begin[part.lead_axis] = part.lead_position;
   return slab;
 }
 

@@ -342,6 +342,9 @@ class FileSet {
     std::vector<std::int64_t> members;
     std::int32_t group = kAllGroups;     ///< of files with the same members, where others have others
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
+    std::optional<Time> lead;            ///< of forecasts: its states are those of this lead
+    int lead_axis = -1;                  ///< the dimension along which leads stand
+    std::int64_t lead_position = 0;
     std::shared_ptr<const AxisMap> rows, columns;  ///< none of a list
     std::shared_ptr<const Source> source;          ///< or null
 
@@ -374,9 +377,9 @@ class FileSet {
     const TimeIndex& index_of(std::int32_t member) const;
     const Part& constant(std::int32_t member) const;
   };
-  /// Parts by number and file and what says their times (DataFile::times_of), and whether data.time_step
+  /// Parts by number and file, what says their times and of which lead they are, and whether data.time_step
   /// leaves any of their times out.
-  using TimeDimensions = std::pair<bool, std::vector<std::tuple<int, int, std::string>>>;
+  using TimeDimensions = std::pair<bool, std::vector<std::tuple<int, int, std::string, std::optional<Time>>>>;
 
   /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
   using SampledPlaces = std::array<std::vector<double>, 2>;
@@ -468,6 +471,11 @@ class FileSet {
   void check_calendar(int file, const std::string& times);
   bool in_other_calendar(const Series& series, int file, const std::string& times);
   std::vector<Time> times_in(int file, const std::string& times);
+  std::optional<std::string> said_times(const Part& part);
+  std::vector<Time> times_of(const Part& part, const std::string& times);
+  bool take_lead(Part& part, Time lead);
+  void refuse_starts(const Field& field, const Part& part, const std::string& times);
+  [[noreturn]] void refuse_lead(const Field& field, Time lead);
   std::vector<std::int64_t> versions_of(const Part& part);
   CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;

@@ -135,17 +135,25 @@ std::optional<FieldPlace> FileSet::find_in(int f, const Field& field) {
 
 std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform) {
   std::vector<Part> parts;
-  bool known = false;
+  bool known = false, of_lead = false;
+  const std::optional<Time> lead = selection_.sources.lead_of(field.variable);
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     const std::optional<FieldPlace> place = find_in(f, field);
     if (!place) continue;
     known = true;
     DataFile& file = use(f);
-    file.require_field(*place->variable, selection_.free_dimensions, uniform);
     Part part;
     part.file = f;
     part.variable = place->variable;
     part.axes = file.axes(*place->variable);
+    std::vector<std::string> free = selection_.free_dimensions;
+    if (lead) {
+      if (!take_lead(part, *lead)) continue;
+      of_lead = true;
+      for (const int axis : {part.axes.time, part.lead_axis})
+        if (axis >= 0) free.push_back(without_groups(dimension(*part.variable, axis)));
+    }
+    file.require_field(*place->variable, free, uniform);
     if (uniform && part.axes.horizontal() && part.axes.plane_of(part.variable->shape).count() == 1)
       part.axes.latitude = part.axes.longitude = part.axes.cells = -1;  // a series on a grid of one point
     part.channel = std::max<std::int64_t>(place->channel, 0);
@@ -159,6 +167,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     if (find_level(field, part)) parts.push_back(part);
   }
   if (!known) refuse_unknown(field.variable, uniform);
+  if (lead && !of_lead) refuse_lead(field, *lead);
   if (parts.empty()) refuse_level(field);
   find_members(field, parts);
   for (const Part& part : parts) note_member(part);
@@ -400,9 +409,8 @@ std::optional<std::string> FileSet::file_without_time(const Field& field) {
 }
 
 void FileSet::refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless) {
-  const bool others = std::ranges::any_of(parts, [&](const Part& part) {
-    return use(part.file).times_of(*part.variable, part.axes).has_value();
-  });
+  const bool others =
+      std::ranges::any_of(parts, [&](const Part& part) { return said_times(part).has_value(); });
   throw DataError(
       concat(field.name(), " in ", use(timeless.file).file().path(), " has no time",
              others ? ", as it has in other files: leave the file out, or write it with its time; " : "; ",

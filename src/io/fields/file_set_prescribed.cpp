@@ -35,7 +35,7 @@ void FileSet::begin_cycle(const Field& field, Series& series) {
   std::optional<Calendar> known;
   for (const Part& part : series.parts) {
     DataFile& file = use(part.file);
-    const Calendar found = file.calendar(*file.times_of(*part.variable, part.axes));
+    const Calendar found = file.calendar(*said_times(part));
     if (known && found != *known) {
       throw DataError(concat(field.name(), " counts time in the calendar ", name(found), " in ",
                              file.file().path(),

@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "fields/data_forms.h"
 #include "fields/file_set.h"
+#include "fields/forecast_axes.h"
 #include "times/windows.h"
 
 namespace jigsaw::inline fields {
@@ -56,7 +58,7 @@ std::optional<Period> FileSet::time_limits(const Field& field) {
   const std::lock_guard lock(mutex_);
   Pin pin(*this, part.file);
   const std::optional<std::string> dimension = pin.file().times_of(*part.variable, part.axes);
-  if (!dimension) return std::nullopt;
+  if (!dimension || part.lead) return std::nullopt;
   const std::vector<Time>& times = pin.file().times(*dimension);
   const std::vector<Time> limits = pin.file().limits(*dimension);
   if (times.empty() || limits.size() != 2 * times.size()) return std::nullopt;
@@ -91,6 +93,60 @@ std::vector<Time> FileSet::times_in(int number, const std::string& name) {
   return times;
 }
 
+/// What says the times of a part, or the starts of its forecasts.
+std::optional<std::string> FileSet::said_times(const Part& part) {
+  DataFile& file = use(part.file);
+  if (part.lead) return forecast_axes(file, *part.variable).times;
+  return file.times_of(*part.variable, part.axes);
+}
+
+std::vector<Time> FileSet::times_of(const Part& part, const std::string& times) {
+  if (!part.lead) return times_in(part.file, times);
+  std::vector<Time> found = forecast_axes(use(part.file), *part.variable).starts;
+  for (Time& time : found) time += *part.lead;
+  return found;
+}
+
+/// Times that count when forecasts began are not those of their states.
+void FileSet::refuse_starts(const Field& field, const Part& part, const std::string& times) {
+  DataFile& file = use(part.file);
+  const std::optional<Time> lead = file.lead_beside(*part.variable, times);
+  if (!lead) return;
+  throw DataError(concat(field.name(), " in ", file.file().path(), " is of forecasts of ",
+                         duration_text(*lead), ", and ", without_groups(times),
+                         " counts when they began and not when they hold; `lead` of the variable takes them "
+                         "at start + lead: {\"name\": \"",
+                         field.variable, "\", \"lead\": ", duration_json(*lead).dump(), "}"));
+}
+
+/// Whether the file has forecasts of this lead.
+bool FileSet::take_lead(Part& part, Time lead) {
+  const ForecastAxes axes = forecast_axes(use(part.file), *part.variable);
+  const auto position = axes.place_of_lead.find(lead);
+  if (position == axes.place_of_lead.end()) return false;
+  part.lead = lead;
+  part.axes.time = axes.start.empty() ? -1 : dimension_of(part, axes.start);
+  part.lead_axis = axes.lead.empty() ? -1 : dimension_of(part, axes.lead);
+  part.lead_position = position->second;
+  return true;
+}
+
+void FileSet::refuse_lead(const Field& field, Time lead) {
+  std::set<Time> leads;
+  std::string path;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const std::optional<FieldPlace> place = find_in(f, field);
+    if (!place) continue;
+    if (path.empty()) path = use(f).file().path();
+    const std::vector<Time> found = forecast_axes(use(f), *place->variable).leads;
+    leads.insert(found.begin(), found.end());
+  }
+  std::vector<std::string> texts;
+  for (const Time one : leads) texts.push_back(duration_text(one));
+  throw DataError(concat(field.name(), " has no lead of ", duration_text(lead), " in ", path,
+                         "; leads there: ", join(texts, ", ")));
+}
+
 void FileSet::refuse_beside_step(const Field& field, const Part& part, Time time, Time step) {
   const Time beside = (time % step + step) % step;
   throw DataError(concat("data.time_step ", duration_text(step),
@@ -118,13 +174,13 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];
     if (group != kAllGroups && part.group != kAllGroups && part.group != group) continue;
-    const DataFile& file = use(part.file);
-    const std::optional<std::string> times = file.times_of(*part.variable, part.axes);
+    const std::optional<std::string> times = said_times(part);
     if (!times) refuse_timeless(field, parts, part);
+    if (!part.lead) refuse_starts(field, part, *times);
     // A year that stands for every year is counted in days of its own.
     if (series.between != Between::kCycle && !in_other_calendar(series, part.file, *times))
       check_calendar(part.file, *times);
-    key.second.emplace_back(static_cast<int>(p), part.file, *times);
+    key.second.emplace_back(static_cast<int>(p), part.file, *times, part.lead);
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
   if (known) return known;
@@ -136,8 +192,8 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   std::vector<Found> found;
   std::optional<std::pair<std::size_t, Time>>
       beside;  // the first part and time that data.time_step leaves out
-  for (const auto& [p, file, dimension] : key.second) {
-    std::vector<Time> times = times_in(file, dimension);
+  for (const auto& [p, file, dimension, lead] : key.second) {
+    std::vector<Time> times = times_of(parts[static_cast<std::size_t>(p)], dimension);
     if (!of_months() && in_other_calendar(series, file, dimension)) {
       for (Time& time : times) time = at_part_of_month(time, use(file).calendar(dimension), calendar());
     }

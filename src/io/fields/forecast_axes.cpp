@@ -86,6 +86,7 @@ class Finder {
     if (times_.empty() && start == nullptr) return take_valid_times();
     const std::string& said = times_.empty() ? start->name : times_;
     found_.start = without_groups(times_);
+    found_.times = said;
     found_.starts = file_.times(said);
     found_.calendar = file_.calendar(said);
     if (leads_ == nullptr && !times_.empty() && start != nullptr) return take_series(*start);
@@ -111,6 +112,7 @@ class Finder {
     const std::optional<std::string> valid = file_.times_of(variable_, axes_);
     if (!valid)
       refuse("nothing says when they start: a dimension of times, or a scalar forecast_reference_time");
+    found_.times = *valid;
     found_.calendar = file_.calendar(*valid);
     const std::vector<Time> of = file_.times(*valid);
     if (leads_ == nullptr) {

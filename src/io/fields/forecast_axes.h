@@ -13,6 +13,7 @@ namespace jigsaw::inline fields {
 /// is none: of its lists then a scalar coordinate is the one entry, or the file's name for a member.
 struct ForecastAxes {
   std::string start, lead, member;  ///< dimensions, without groups
+  std::string times;                ///< what DataFile::calendar() is asked for
   std::vector<Time> starts;
   std::vector<Time> leads;  ///< in seconds behind the start
   std::int64_t members = 1;

@@ -8,6 +8,14 @@
 
 namespace jigsaw::inline fields {
 
+Time DataOptions::lead_of_inputs() const {
+  if (!of_same_time() || variables.empty()) return 0;
+  const std::optional<Time> lead = variables.front().lead;
+  const bool one =
+      std::ranges::all_of(variables, [&](const VariableOptions& other) { return other.lead == lead; });
+  return one ? lead.value_or(0) : 0;
+}
+
 namespace {
 
 std::vector<std::string> names_of(const std::vector<VariableOptions>& variables) {

@@ -16,9 +16,17 @@ const std::string& VariableSources::name_of(const std::string& variable) const {
   return source == variables.end() || source->second.name.empty() ? variable : source->second.name;
 }
 
+std::optional<Time> VariableSources::lead_of(const std::string& variable) const {
+  const auto source = variables.find(variable);
+  return source == variables.end() ? std::nullopt : source->second.lead;
+}
+
 Json VariableSources::to_json() const {
   Json json;
-  for (const auto& [variable, source] : variables) json[variable] = {source.name, source.paths};
+  for (const auto& [variable, source] : variables) {
+    json[variable] = {source.name, source.paths};
+    if (source.lead) json[variable].push_back(*source.lead);
+  }
   return json;
 }
 
@@ -34,9 +42,10 @@ VariableSources sources_of(
        {&options.variables, &options.diagnostic, &options.constants, &options.forcing_variables}) {
     for (const VariableOptions& variable : *variables) {
       sources.names.insert(variable.name);
-      if (variable.files.empty() && variable.data_set.empty()) continue;
+      if (variable.files.empty() && variable.data_set.empty() && !variable.lead) continue;
       VariableSources::Source& source = sources.variables[variable.name];
       source.name = variable.data_set;
+      source.lead = variable.lead;
       if (variable.files.empty()) continue;
       if (!expanded.contains(variable.files)) {
         std::vector<std::string> own;

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,9 +14,10 @@ namespace jigsaw::inline fields {
 /// or under another name.
 struct VariableSources {
   struct Source {
-    std::string name;             ///< in the files; "": the variable's
-    std::set<std::string> paths;  ///< those that hold it; empty: data.files
-    bool absent = false;          ///< none does
+    std::string name;               ///< in the files; "": the variable's
+    std::set<std::string> paths;    ///< those that hold it; empty: data.files
+    bool absent = false;            ///< none does
+    std::optional<Time> lead = {};  ///< VariableOptions::lead
 
     bool operator==(const Source&) const = default;
   };
@@ -28,6 +30,8 @@ struct VariableSources {
   bool may_hold(const std::string& path, const std::string& variable) const;
   /// The variable's name in files.
   const std::string& name_of(const std::string& variable) const;
+  /// The lead of the forecasts that are its states; nothing where its files hold states.
+  std::optional<Time> lead_of(const std::string& variable) const;
   /// Null where all is said by data.files.
   Json to_json() const;
 };

@@ -47,6 +47,19 @@ std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Peri
   return remarks;
 }
 
+std::vector<std::string> later_start_remarks(const Dataset& data, std::int64_t steps) {
+  const Time last = steps * data.options().lead_time;
+  std::vector<std::string> remarks;
+  for (const VariableOptions& variable : data.options().forcing_variables) {
+    if (!variable.lead || *variable.lead >= last) continue;
+    remarks.push_back(concat(variable.name, " of data.forcing_variables is of forecasts of ",
+                             duration_text(*variable.lead), ", and steps reach ", duration_text(last),
+                             ": later ones are given forecasts that began after their start, which nobody "
+                             "has then"));
+  }
+  return remarks;
+}
+
 std::vector<std::string> blank_remarks(const Dataset& data, std::vector<Time> times, Communicator& world) {
   std::ranges::sort(times);
   times.erase(std::unique(times.begin(), times.end()), times.end());

@@ -11,6 +11,10 @@ namespace jigsaw::inline samples {
 /// the periods, a sentence that says the longest one, how long it is, and the usual step.
 std::vector<std::string> gap_remarks(const Dataset& data, const std::vector<Period>& used);
 
+/// Of each prescribed variable that is of forecasts of one lead (VariableOptions::lead) which this many steps
+/// reach beyond, a sentence: later steps are given forecasts that began after their own start.
+std::vector<std::string> later_start_remarks(const Dataset& data, std::int64_t steps);
+
 /// Of each prescribed variable that had no value anywhere at some of the times which ranks have read since
 /// FileSet::watch(), a sentence that says the first of them. The same on all ranks. Collective.
 /// @param times  that may have been read.
