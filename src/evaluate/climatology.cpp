@@ -172,6 +172,7 @@ FileSelection Climatology::file_selection(const DataOptions& options) {
   selection.regrid = options.regrid;
   selection.fill = options.fill;
   selection.missing = options.missing;
+  std::erase_if(selection.missing, [&](const auto& one) { return options.deaccumulate.contains(one.first); });
   for (const auto* variables : {&options.variables, &options.diagnostic})
     for (const VariableOptions& variable : *variables)
       selection.sources.variables[variable.name] = {variable.data_set, {}};

@@ -58,6 +58,7 @@ FileSelection WrittenForecasts::selection_of(const std::map<std::size_t, Content
     selection.regrid.variables[content.field.variable] = data_.options().regrid.of(field.variable);
     for (const std::string& name : {field.variable, field.name()}) {
       const auto missing = data_.options().missing.find(name);
+      if (data_.options().summed_since(field)) continue;  // said of the sums, and these are differences
       if (missing != data_.options().missing.end()) selection.missing[content.field.name()] = missing->second;
     }
     for (const std::string& dimension : {content.axes->start, content.axes->lead})

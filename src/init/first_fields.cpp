@@ -221,8 +221,9 @@ class FieldChoice {
       variable.times = common_times(variable.times, files_.times({variable.name, level}));
     const Field first{variable.name,
                       variable.levels.empty() ? std::nullopt : std::optional(variable.levels.front())};
-    if (std::string remark = remark_on_values(files_, first); !remark.empty())
-      notices_.push_back(std::move(remark));
+    ValueRemark remark = remark_on_values(files_, first);
+    if (!remark.text.empty()) notices_.push_back(std::move(remark.text));
+    if (remark.summed) fields_.summed[variable.name] = *remark.summed;
     changing_.push_back(std::move(variable));
   }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,10 +11,11 @@ namespace jigsaw::inline init {
 
 /// What a first configuration makes of the variables of files.
 struct FirstFields {
-  VariablesByTimes changing;          ///< in time, with the levels that have values
-  std::vector<std::string> constant;  ///< known and constant in time
-  std::vector<std::string> flat;      ///< left out, for they are constant and the same everywhere
-  std::set<std::string> areas;        ///< of all variables those that say they are areas of cells
+  VariablesByTimes changing;                  ///< in time, with the levels that have values
+  std::vector<std::string> constant;          ///< known and constant in time
+  std::vector<std::string> flat;              ///< left out, for they are constant and the same everywhere
+  std::set<std::string> areas;                ///< of all variables those that say they are areas of cells
+  std::map<std::string, SummedSince> summed;  ///< of those that change the running sums
 };
 
 /// Looks at a sample of the values of each variable, over the grid and over its times. Selects what is

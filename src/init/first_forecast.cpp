@@ -81,6 +81,28 @@ std::string cell_area_of(FileSet& files, const std::set<std::string>& said) {
   }
 }
 
+/// data.deaccumulate of what is predicted, and of what is prescribed at the same times; "" where nothing is.
+/// @param between  whether what is prescribed is given between its times, as sums are not.
+std::string running_sums(const FirstFields& fields, bool between, std::vector<std::string>& notices) {
+  std::vector<std::string> sums;
+  const auto add = [&](const VariableSummary& variable) {
+    const auto found = fields.summed.find(variable.name);
+    if (found == fields.summed.end()) return;
+    sums.push_back(concat(quoted(variable.name), ": ", form_of<SummedSince>()->write(found->second).dump()));
+  };
+  for (const VariableSummary& variable : fields.changing.predicted) add(variable);
+  for (const VariableSummary& variable : fields.changing.prescribed) {
+    if (!between) {
+      add(variable);
+    } else if (fields.summed.contains(variable.name)) {
+      notices.push_back(
+          concat(variable.name, " is a running sum, of which data.forcing_times makes no values ",
+                 "between its times: leave it out, or write files with the sum over each step"));
+    }
+  }
+  return sums.empty() ? "" : concat("{", join(sums, ", "), "}");
+}
+
 /// The first of many names, which stand in a comment.
 std::string some_of(std::vector<std::string> names) {
   constexpr std::size_t kMost = 8;
@@ -165,10 +187,10 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
                              space[1], " rows and columns"));
   }
   data.add("variables", predicted.list, "predicted: " + predicted.meanings);
+  const bool fewer = std::ranges::any_of(fields.changing.prescribed, [&](const VariableSummary& variable) {
+    return !std::ranges::includes(variable.times, times);
+  });
   if (prescribed.fields > 0) {
-    const bool fewer = std::ranges::any_of(fields.changing.prescribed, [&](const VariableSummary& variable) {
-      return !std::ranges::includes(variable.times, times);
-    });
     data.add("forcing_variables", prescribed.list,
              concat(fewer ? "known ahead, at fewer times: " : "known ahead: ", prescribed.meanings));
     if (fewer) data.add("forcing_times", quoted("linear"), "between these times");
@@ -177,6 +199,11 @@ FirstConfiguration first_forecast(const FirstOptions& options, const std::vector
     data.say(concat("left out, for they have other times: ", join(others, ", ")));
   if (!fields.flat.empty())
     data.say(concat("left out, for they are the same everywhere: ", join(fields.flat, ", ")));
+  if (const std::string sums = running_sums(fields, fewer, notices); !sums.empty()) {
+    data.add("deaccumulate", sums,
+             concat("running sums in the files: a state is the sum over the step that ends then, ",
+                    duration_text(step), " or data.time_step"));
+  }
   const std::string cell_area = cell_area_of(files, fields.areas);
   std::vector<std::string> constant = fields.constant;
   std::erase(constant, cell_area);

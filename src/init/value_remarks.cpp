@@ -6,8 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/lower_case.h"
 #include "base/text.h"
 #include "init/field_samples.h"
+#include "times/windows.h"
 
 namespace jigsaw::inline init {
 
@@ -52,29 +54,68 @@ Course course_of(const std::vector<double>& before, const std::vector<double>& a
   return course;
 }
 
-/// Whether a field is summed up since a fixed hour, as rain since midnight: over successive times in the
-/// middle of all it grows or stays at every point, but where the sums begin anew, which they do several
-/// times, never twice in a row, and once in two growing steps at most. Others mostly show after three states
-/// that they do not.
-bool is_running_sum(FileSet& files, const Field& field) {
+/// What a field is summed up since.
+enum class Summed : std::uint8_t { kNot, kSinceMidnight, kSinceStart, kSinceOther };
+
+bool says_accumulated(FileSet& files, const Field& field) {
+  const auto texts = files.describe(field).texts;
+  return std::ranges::any_of(texts, [](const auto& attribute) {
+    return to_lower(attribute.second).find("accum") != std::string::npos;
+  });
+}
+
+/// Whether a field that says it is accumulated grows or stays over the times sampled of all, too.
+bool never_falls(FileSet& files, const Field& field) {
+  if (!says_accumulated(files, field)) return false;
+  std::vector<double> before;
+  for (const Time time : sampled_times(files.times(field))) {
+    std::vector<double> values = sampled_values(files, field, time, kFewSampled);
+    if (!before.empty() && course_of(before, values) == Course::kFalls) return false;
+    before = std::move(values);
+  }
+  return true;
+}
+
+/// Whether times are those of data.deaccumulate "day": whole steps from 00:00, which divide the day.
+bool are_steps_of_days(const FileSet& files, const std::vector<Time>& times) {
+  const Time step = usual_step(times);
+  return step > 0 && kDay % step == 0 && !files.of_months() && files.file_calendar() != Calendar::kNone &&
+         std::ranges::all_of(times, [step](Time time) { return time % step == 0; });
+}
+
+/// A field that is summed up since a fixed hour, as rain since midnight, grows or stays over successive times
+/// in the middle of all at every point, but where the sums begin anew, which they do several times, never
+/// twice in a row, and once in two growing steps at most. Others mostly show after three states that they do
+/// not. One that is summed up since the start of a simulation never begins anew, as other fields may by
+/// chance, or for a season: it must say that it is accumulated.
+Summed summed_since(FileSet& files, const Field& field) {
   constexpr std::size_t kMostTimes = 50;  // of hours, with two midnights at least
   const std::vector<Time>& times = files.times(field);
   const std::size_t looked = std::min(times.size(), kMostTimes), first = (times.size() - looked) / 2;
   std::vector<double> before;
   int grown = 0, fallen = 0;
-  bool fell = false;
+  bool fell = false, at_midnights = true;
+  double largest = 0;
   for (std::size_t t = first; t < first + looked; ++t) {
     std::vector<double> values = sampled_values(files, field, times[t], kFewSampled);
     if (t > first) {
       const Course course = course_of(before, values);
-      if (course == Course::kFalls && fell) return false;
+      if (course == Course::kFalls && fell) return Summed::kNot;
       fell = course == Course::kFalls;
       fallen += fell ? 1 : 0;
       grown += course == Course::kGrows ? 1 : 0;
+      // Where it did not rain all day nothing falls.
+      const auto is_some = [&](double value) { return value > kPacking * largest; };
+      const bool ended_day = times[t - 1] % kDay == 0 && std::ranges::any_of(before, is_some);
+      at_midnights = at_midnights && fell == ended_day;
     }
+    for (const double value : values)
+      if (value > largest) largest = value;
     before = std::move(values);
   }
-  return fallen > 1 && grown >= 2 * fallen;
+  if (fallen == 0 && grown > 1 && !files.of_months() && never_falls(files, field)) return Summed::kSinceStart;
+  if (fallen < 2 || grown < 2 * fallen) return Summed::kNot;
+  return at_midnights && are_steps_of_days(files, times) ? Summed::kSinceMidnight : Summed::kSinceOther;
 }
 
 /// Where values lie over the sampled times, and how many at the ends of usual ranges.
@@ -135,21 +176,36 @@ std::string remark_on_range(const Range& range, const std::string& name) {
 
 }  // namespace
 
-std::string remark_on_values(FileSet& files, const Field& field) {
+ValueRemark remark_on_values(FileSet& files, const Field& field) {
   if (const double part = always_zero(files, field); part > 0) {
-    return concat(field.name(), " is exactly 0 at the same ", std::clamp(std::round(part), 1.0, 99.0),
-                  " % of the points ", looked_at(files, field),
-                  ", and nowhere else: if that is land, or else no value, say so: data.missing {\"",
-                  field.variable, "\": 0}");
+    return {concat(field.name(), " is exactly 0 at the same ", std::clamp(std::round(part), 1.0, 99.0),
+                   " % of the points ", looked_at(files, field),
+                   ", and nowhere else: if that is land, or else no value, say so: data.missing {\"",
+                   field.variable, "\": 0}"),
+            std::nullopt};
   }
-  if (is_running_sum(files, field)) {
-    return concat(
-        field.name(),
-        " grows from time to time at every point, and then begins anew: it seems to be summed up ",
-        "since a fixed hour; a model needs the amounts of each step, the differences of successive ",
-        "values (the first one after each beginning as it is)");
+  switch (summed_since(files, field)) {
+    case Summed::kSinceMidnight:
+      return {
+          concat(field.name(), " is summed up since 00:00 of each day: data.deaccumulate makes a state the ",
+                 "sum over the step that ends then"),
+          SummedSince::kDay};
+    case Summed::kSinceStart:
+      return {
+          concat(field.name(), " is summed up and never begins anew: data.deaccumulate makes a state the ",
+                 "sum over the step that ends then"),
+          SummedSince::kStart};
+    case Summed::kSinceOther:
+      return {
+          concat(field.name(),
+                 " grows from time to time at every point, and then begins anew: it seems to be summed up ",
+                 "since a fixed hour; a model needs the amounts of each step, the differences of successive ",
+                 "values (the first one after each beginning as it is)"),
+          std::nullopt};
+    case Summed::kNot:
+      break;
   }
-  return remark_on_range(range_of(files, field), field.variable);
+  return {remark_on_range(range_of(files, field), field.variable), std::nullopt};
 }
 
 }  // namespace jigsaw::inline init

@@ -25,7 +25,7 @@ bool decides_function(const std::string& key) {
                                        "transforms",        "clamp",       "predict",     "vector_components",
                                        "lead_hours",        "noise_sigma", "spacing",     "input_hours",
                                        "boundary_width",    "intensity",   "percentiles", "input_steps",
-                                       "lead_steps",        "intensities", "missing"};
+                                       "lead_steps",        "intensities", "missing",     "deaccumulate"};
   for (const char* own : {".files", ".data_set", ".times"})
     if (key.starts_with("data.") && key.find(own) != std::string::npos) return false;
   if (key == "ensemble.local_noise" || key == "ensemble.global_noise") return true;

@@ -197,7 +197,7 @@ TEST_F(InitTest, LooksAtTheWholeGridAndAllOfTheDay) {
        "warning: left out: absent in " + folder_ / "fields.nc" + " is missing everywhere at the "});
 }
 
-/// Sums since midnight, ends of ranges, and fields of which nothing is to be said.
+/// Running sums, ends of ranges, and fields of which nothing is to be said.
 TEST_F(InitTest, SaysWhatValuesAreLike) {
   {
     FieldFile file(folder_ / "fields.nc", FieldFile::steps(96, 0, 1));
@@ -206,25 +206,37 @@ TEST_F(InitTest, SaysWhatValuesAreLike) {
     };
     file.field("t2m", [](auto t, auto i, auto j) { return 280 + wave(t, i, j); });
     file.field("rain", rate);
-    // As ERA5-Land has it: at midnight that of the whole day.
-    file.field("tp", [&](std::size_t t, std::size_t i, std::size_t j) {
+    const auto since = [&](std::size_t first, std::size_t t, std::size_t i, std::size_t j) {
       double sum = 0;
-      for (std::size_t hour = (t + 23) / 24 * 24 - 23; t > 0 && hour <= t; ++hour)
-        sum += 1 + rate(hour, i, j);
+      for (std::size_t hour = first; hour <= t; ++hour) sum += 1 + rate(hour, i, j);
       return sum;
+    };
+    // As ERA5-Land has it: at midnight that of the whole day. The same since another hour; and as WRF has it.
+    file.field("tp", [&](std::size_t t, std::size_t i, std::size_t j) {
+      return t == 0 ? 0.0 : since((t + 23) / 24 * 24 - 23, t, i, j);
     });
+    file.field("morning", [&](std::size_t t, std::size_t i, std::size_t j) {
+      return t < 7 ? since(0, t, i, j) : since((t + 17) / 24 * 24 - 17, t, i, j);
+    });
+    const int rainnc = file.field("RAINNC", [&](auto t, auto i, auto j) { return since(1, t, i, j); });
+    file.file().text(rainnc, "description", "ACCUMULATED TOTAL GRID SCALE PRECIPITATION");
+    file.field("growing", [&](auto t, auto i, auto j) { return since(0, t, i, j); });
     file.field("cover", [](auto t, auto i, auto j) { return std::clamp(0.5 + wave(t, i, j), 0.0, 1.0); });
     file.field("humidity",
                [](auto t, auto i, auto j) { return std::clamp(50 + 80 * wave(t, i, j), 0.0, 100.0); });
   }
-  expect_ok(init("--data " + quoted(folder_ / "fields.nc")));
+  expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
+  expect_text({R"("deaccumulate": {"RAINNC": "start", "tp": "day"},)",
+               "// running sums in the files: a state is the sum over the step that ends then, 1 h or"});
   expect_warnings(
       {"warning: rain is never below 0, and is 0 at 5",
        R"(data.clamp {"rain": [0, null]} keeps predictions there, and data.transforms {"rain": {"type": "log", "epsilon": 0.0001}} makes)",
-       "warning: tp grows from time to time at every point, and then begins anew",
+       "warning: tp is summed up since 00:00 of each day: data.deaccumulate makes a state",
+       "warning: RAINNC is summed up and never begins anew: data.deaccumulate makes a state",
+       "warning: morning grows from time to time at every point, and then begins anew",
        R"(cover lies between 0 and 1, and often at the ends: data.clamp {"cover": [0, 1]})",
        R"(humidity lies between 0 and 100, and often at the ends: data.clamp {"humidity": [0, 100]})"});
-  expect_no_warnings({"t2m ", "tp is", "rain grows", "cover grows", "humidity grows"});
+  expect_no_warnings({"t2m ", "growing ", "rain grows", "cover grows", "humidity grows"});
 }
 
 /// Daily means, whose sun is not that of noon; a constant field that lacks values; a filled one; years.

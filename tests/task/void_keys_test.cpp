@@ -181,6 +181,7 @@ const std::vector<Void>& cases() {
       {"data.boundary_width", "data.boundary_width", {"data.boundary_width=2"}, true, true},
       {"data.fill", "data.fill", {"data.fill={\"t2m\":0}"}, true, true},
       {"data.missing", "data.missing", {"data.missing={\"t2m\":0}"}, true, true},
+      {"data.deaccumulate", "data.deaccumulate", {"data.deaccumulate={\"t2m\":\"day\"}"}, true, true},
       {"data.transforms", "data.transforms", {"data.transforms={\"t2m\":\"sqrt\"}"}, true, true},
       {"data.clamp", "data.clamp", {"data.clamp={\"t2m\":[0,1]}"}, true, true},
       {"data.member", "data.member", {"data.member=2"}, true, true},

@@ -256,6 +256,13 @@ FormPtr<Between> form_for(TypeTag<Between>) {
         "of the year."}});
 }
 
+FormPtr<SummedSince> form_for(TypeTag<SummedSince>) {
+  return choice<SummedSince>(
+      {{"day", SummedSince::kDay,
+        "Sums begin anew at 00:00 of each day; at 00:00 stands that of the whole day before."},
+       {"start", SummedSince::kStart, "Sums run on from the start of the simulation, from file to file."}});
+}
+
 std::string to_text(const SliceRanges& ranges) {
   return write_slices(ranges).dump();
 }

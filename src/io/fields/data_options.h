@@ -86,6 +86,12 @@ struct SliceRanges {
 /// {"depth": [0, 74]}, {"case": ["a", "b"]}.
 std::string to_text(const SliceRanges& ranges);
 
+/// Since when running sums are summed up.
+enum class SummedSince {
+  kDay,   ///< 00:00 of the day; at 00:00 the sum is that of the day before
+  kStart  ///< the start of the simulation
+};
+
 /// Which file a field is taken from at a time that several have.
 enum class Overlap { kEqual, kFirst, kLast };
 
@@ -136,8 +142,9 @@ struct DataOptions {
   std::int64_t boundary_width = 0;        ///< points of the rim that rollouts take from the files
   std::map<std::string, double> fill;     ///< what missing values become, by name of a variable or field
   std::map<std::string, double> missing;  ///< what stands for missing values though files do not say so
-  std::map<std::string, Transform> transforms;  ///< by name of a variable or field
-  std::map<std::string, ValueRange> clamp;      ///< the same
+  std::map<std::string, SummedSince> deaccumulate;  ///< running sums, by name of a variable or field
+  std::map<std::string, Transform> transforms;      ///< by name of a variable or field
+  std::map<std::string, ValueRange> clamp;          ///< the same
   /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
   /// of the checkpoint that it begins with.
   std::optional<std::string> normalization;
@@ -168,9 +175,11 @@ struct DataOptions {
   }
   /// What holds between the times of a field of data.forcing_variables.
   Between between_of(const Field& field) const;
-  /// As `fill`, `missing`, `transforms`, `clamp` and `intensities` say for the field, else for its variable.
+  /// As `fill`, `missing`, `deaccumulate`, `transforms`, `clamp` and `intensities` say for the field, else
+  /// for its variable.
   std::optional<double> fill_of(const Field& field) const;
   std::optional<double> missing_of(const Field& field) const;
+  std::optional<SummedSince> summed_since(const Field& field) const;
   Transform transform_of(const Field& field) const;
   ValueRange range_of(const Field& field) const;
   IntensityOptions intensity_of(const Field& input) const;
@@ -200,6 +209,7 @@ std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar cale
 
 FormPtr<TimeStep> form_for(TypeTag<TimeStep>);
 FormPtr<Between> form_for(TypeTag<Between>);
+FormPtr<SummedSince> form_for(TypeTag<SummedSince>);
 void declare(Keys<VariableOptions>& keys);
 void declare(Keys<RegionOptions>& keys);
 void declare(Keys<DataOptions>& keys);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -102,6 +103,7 @@ void FileSet::select_absent(const Field& field, const std::string& units, const 
   absent.units = units;
   absent.absent = absent.has_time = true;
   absent.fill.reset();
+  absent.summed.reset();
   absent.index = std::make_shared<TimeIndex>();
   absent.groups.clear();
   absent.group_indices.clear();
@@ -156,6 +158,7 @@ void FileSet::take(const Field& field, Series series, bool uniform) {
   }
   series.fill = said_of_field(selection_.fill, field);
   if (series.has_time) {
+    series.summed = said_of_field(selection_.deaccumulate, field);
     check_methods(field, series.parts);
     require_one_level(field, series.parts);
     index_groups(field, series);
@@ -243,6 +246,7 @@ void FileSet::read_unfilled(const Field& field, Moment moment, const Box& box, s
 bool FileSet::exact_in_float(const Field& field) const {
   const Series& source = series(field);
   if (source.between == Between::kLinear || source.between == Between::kCycle) return false;
+  if (source.summed) return false;
   if (source.fill && static_cast<double>(static_cast<float>(*source.fill)) != *source.fill) return false;
   const std::vector<Part>& parts = source.parts;
   return std::all_of(parts.begin(), parts.end(), [](const Part& part) {
@@ -281,7 +285,7 @@ std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment
   const std::optional<TimePlace> place = place_of(source, time);
   if (!place || place->before != place->after) return {};
   const TimeIndex& index = source.index_of(member);
-  if (index.others.contains(index.times[place->before])) return {};
+  if (index.sums || index.others.contains(index.times[place->before])) return {};
   const TimeIndex::Entry& entry = index.entries[place->before];
   const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
   if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude)
@@ -303,10 +307,34 @@ template <typename T>
 void FileSet::read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,
                       const Box& box, std::span<T> out) {
   const TimeIndex& index = source.index_of(member);
+  if (index.sums) return read_difference<T>(field, source, number, member, box, out);
+  read_stored<T>(field, source, index, number, member, box, out);
+}
+
+/// What the files hold at the time of this number.
+template <typename T>
+void FileSet::read_stored(const Field& field, const Series& source, const TimeIndex& index,
+                          std::size_t number, std::int32_t member, const Box& box, std::span<T> out) {
   const TimeIndex::Entry& entry = index.entries[number];
   read_part<T>(source.parts[static_cast<std::size_t>(entry.part)], entry.position, member, box, out);
   if (index.others.empty()) return;
-  check_others<T>(field, source, {index.times[number], member}, box, out);
+  check_others<T>(field, source, index, {index.times[number], member}, box, out);
+}
+
+/// The sum over the step that ends then, in double whatever is wanted: of large sums little is left.
+template <typename T>
+void FileSet::read_difference(const Field& field, const Series& source, std::size_t number,
+                              std::int32_t member, const Box& box, std::span<T> out) {
+  const TimeIndex& index = source.index_of(member);
+  const TimeIndex::Step& step = index.steps[number];
+  std::vector<double> sums(out.size());
+  read_stored<double>(field, source, *index.sums, step.end, member, box, sums);
+  if (step.begin) {
+    std::vector<double> before(out.size());
+    read_stored<double>(field, source, *index.sums, *step.begin, member, box, before);
+    std::ranges::transform(sums, before, sums.begin(), std::minus<>());
+  }
+  std::ranges::transform(sums, out.begin(), [](double sum) { return static_cast<T>(sum); });
 }
 
 /// One point of a variable, but for rows and columns.
@@ -472,10 +500,9 @@ void FileSet::require_one_member(const Field& field, const Part& one, const Part
 }
 
 template <typename T>
-void FileSet::check_others(const Field& field, const Series& source, Moment moment, const Box& box,
-                           std::span<const T> values) {
+void FileSet::check_others(const Field& field, const Series& source, const TimeIndex& index, Moment moment,
+                           const Box& box, std::span<const T> values) {
   const Time time = moment.time;
-  const TimeIndex& index = source.index_of(moment.member);
   const auto [begin, end] = index.others.equal_range(time);
   std::vector<T> other(values.size());
   for (auto entry = begin; entry != end; ++entry) {
@@ -518,7 +545,7 @@ std::vector<FieldStorage> FileSet::storage() const {
     const VariableFile& file = files_[static_cast<std::size_t>(part.file)]->file();
     result.push_back({file.path(), std::string(file.format()), part.variable, part.axes,
                       part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns,
-                      part.source != nullptr});
+                      part.source != nullptr, series.summed ? 2 : 1});
   }
   return result;
 }

@@ -54,6 +54,8 @@ struct FileSelection {
   std::map<std::string, double> fill = {};
   /// What stands for missing values beside what files declare, in the same way.
   std::map<std::string, double> missing = {};
+  /// Of which fields the files hold running sums, in the same way: their states are the sums over steps.
+  std::map<std::string, SummedSince> deaccumulate = {};
   /// Rows and columns stand as these do, in place of those of the first file; on a projection where the
   /// corners are these.
   std::optional<GridOrder> like = {};
@@ -91,6 +93,7 @@ struct FieldStorage {
   std::int64_t entry = 0;  ///< along its levels or channels
   std::shared_ptr<const AxisMap> rows, columns;
   bool point_by_point = false;  ///< then rows and columns do not say what is read
+  int states = 1;               ///< of the file that one state is made of: 2 of differences of sums
 };
 
 /// Several files as one data set: each field has the union of its times over all files. Fields are
@@ -200,7 +203,8 @@ class FileSet {
   /// are whole steps apart.
   std::optional<OtherPhase> other_phase(const Field& field) const;
   /// From where to where the states of a selected field hold, from their times, where the files say that by
-  /// bounds and it is the same for all (of months: where they say any); nothing elsewhere. @throws DataError
+  /// bounds and it is the same for all (of months: where they say any); of differences of sums their step;
+  /// nothing elsewhere. @throws DataError
   std::optional<Period> time_limits(const Field& field);
   /// What holds between the times of the files of a selected field.
   Between between(const Field& field) const { return series(field).between; }
@@ -290,6 +294,9 @@ class FileSet {
   void read(const Field& field, Moment moment, const Box& box, std::span<float> out);
   /// Whether FileSelection::fill has a number for a selected field.
   bool is_filled(const Field& field) const { return series(field).fill.has_value(); }
+  /// Whether the states of a selected field are differences of running sums, as FileSelection::deaccumulate
+  /// says.
+  bool is_deaccumulated(const Field& field) const { return series(field).summed.has_value(); }
   /// As read() gives it, NaN where it is missing whatever FileSelection::fill says.
   void read_unfilled(const Field& field, Moment moment, const Box& box, std::span<double> out);
   /// The same as read() gives, in parts, as VariableFile::stream() does; nothing where the state is not one
@@ -358,6 +365,15 @@ class FileSet {
     std::vector<Time> times;
     std::vector<Entry> entries;
     std::multimap<Time, Entry> others;  ///< of the same times in other files, which must be equal
+    /// Of differences of running sums, in place of `others`: the sums as the files hold them, and of each of
+    /// `times` the numbers of two among them.
+    struct Step {
+      std::size_t end = 0;
+      std::optional<std::size_t> begin;  ///< that is subtracted; nothing where the sum began there
+    };
+    std::shared_ptr<const TimeIndex> sums;  ///< or null
+    std::vector<Step> steps;
+    Time step = 0;  ///< from the begin of each to its end
   };
   struct Series {
     std::string units;
@@ -366,6 +382,7 @@ class FileSet {
     Between between = Between::kNothing;
     Calendar calendar = Calendar::kStandard;  ///< of the times of Between::kCycle
     std::optional<double> fill;               ///< in place of missing values
+    std::optional<SummedSince> summed;        ///< where the files hold running sums
     std::vector<Part> parts;
     std::shared_ptr<const TimeIndex> index;
     std::optional<Part> last;  ///< of a constant field, of whose parts the first of each group alone is kept
@@ -430,6 +447,8 @@ class FileSet {
   [[noreturn]] void refuse_timeless(const Field& field, const std::vector<Part>& parts, const Part& timeless);
   [[noreturn]] void refuse_beside_step(const Field& field, const Part& part, Time time, Time step);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const Series& series, std::int32_t group);
+  std::shared_ptr<const TimeIndex> index_states(const Field& field, const Series& series, std::int32_t group);
+  Time step_of_sums(const Field& field, const Series& series, const TimeIndex& sums);
   void index_groups(const Field& field, Series& series);
   std::string members_text(const Series& series, std::int32_t group) const;
   void begin_cycle(const Field& field, Series& series);
@@ -491,6 +510,12 @@ class FileSet {
   void read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,
                const Box& box, std::span<T> out);
   template <typename T>
+  void read_stored(const Field& field, const Series& source, const TimeIndex& index, std::size_t number,
+                   std::int32_t member, const Box& box, std::span<T> out);
+  template <typename T>
+  void read_difference(const Field& field, const Series& source, std::size_t number, std::int32_t member,
+                       const Box& box, std::span<T> out);
+  template <typename T>
   void read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box, std::span<T> out);
   template <typename T>
   void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
@@ -502,8 +527,8 @@ class FileSet {
   void read_points(const Part& part, Box slab, const Box& points, std::span<T> out);
   void require_one_member(const Field& field, const Part& one, const Part& other);
   template <typename T>
-  void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
-                    std::span<const T> values);
+  void check_others(const Field& field, const Series& source, const TimeIndex& index, Moment moment,
+                    const Box& box, std::span<const T> values);
 
   /// Of a projected grid: latitudes and longitudes of its points in the first file.
   struct Places {
@@ -546,7 +571,9 @@ class FileSet {
   std::map<Field, Series> series_;
   /// Variables of files with what FileSelection::missing says of them.
   std::map<std::pair<const FileVariable*, double>, FileVariable> with_missing_;
-  std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
+  std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;  ///< of what the files hold
+  /// Of differences of the sums of one of these.
+  std::map<std::pair<const TimeIndex*, SummedSince>, std::shared_ptr<const TimeIndex>> differences_;
   std::set<Field> watched_;
   std::map<Field, std::map<Time, bool>> seen_;  ///< whether there was any value
   std::mutex seen_mutex_;

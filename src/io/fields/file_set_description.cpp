@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "fields/file_set.h"
 #include "files/field_attributes.h"
+#include "files/value_kinds.h"
 #include "grids/degrees.h"
 #include "grids/nearest_points.h"
 
@@ -20,6 +21,12 @@ CoordinateDescription on_grid(CoordinateDescription coordinate, std::vector<doub
   coordinate.bounds_name.clear();
   coordinate.bounds.clear();
   return coordinate;
+}
+
+/// Differences of running sums are sums over steps, which files need not say of them.
+void say_sum(std::map<std::string, std::string>& texts) {
+  std::string& methods = texts["cell_methods"];
+  if (method_along(methods, "time").empty()) methods += concat(methods.empty() ? "" : " ", "time: sum");
 }
 
 /// The values of a file's axis at the points of the grid.
@@ -108,6 +115,7 @@ FieldDescription FileSet::describe(const Field& field) {
   for (const auto& [attribute, numbers] : part.variable->numbers) {
     if (!source.absent && is_of_field(attribute)) result.numbers[attribute] = numbers;
   }
+  if (source.summed) say_sum(result.texts);
   const Part& on_grid = grid_part(part);
   Pin grid_pin(*this, on_grid.file);
   result.rows = describe_coordinates(on_grid, grid_pin.file(), 0);

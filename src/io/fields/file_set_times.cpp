@@ -30,7 +30,16 @@ std::vector<Time> FileSet::repeated_times(const Field& field) const {
   const Series& source = series(field);
   std::set<Time> times;
   for (std::int32_t member = 0; member < members(); ++member) {
-    for (const auto& [time, entry] : source.index_of(member).others) times.insert(time);
+    const TimeIndex& index = source.index_of(member);
+    for (const auto& [time, entry] : index.others) times.insert(time);
+    if (!index.sums || index.sums->others.empty()) continue;
+    const auto repeated = [&](std::size_t sum) {
+      return index.sums->others.contains(index.sums->times[sum]);
+    };
+    for (std::size_t i = 0; i < index.times.size(); ++i) {
+      const TimeIndex::Step& step = index.steps[i];
+      if (repeated(step.end) || (step.begin && repeated(*step.begin))) times.insert(index.times[i]);
+    }
   }
   return {times.begin(), times.end()};
 }
@@ -54,6 +63,7 @@ std::optional<FileSet::OtherPhase> FileSet::other_phase(const Field& field) cons
 std::optional<Period> FileSet::time_limits(const Field& field) {
   const Series& source = series(field);
   if (!source.has_time || source.absent) return std::nullopt;
+  if (source.index->sums) return Period{-source.index->step, 0};
   const Part& part = source.parts.front();
   const std::lock_guard lock(mutex_);
   Pin pin(*this, part.file);
@@ -231,12 +241,12 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
 void FileSet::index_groups(const Field& field, Series& series) {
   series.groups = groups_of(series.parts);
   if (series.groups.empty()) {
-    series.index = index_times(field, series, kAllGroups);
+    series.index = index_states(field, series, kAllGroups);
     return;
   }
   const std::int32_t groups = std::ranges::max(series.groups) + 1;
   for (std::int32_t group = 0; group < groups; ++group)
-    series.group_indices.push_back(index_times(field, series, group));
+    series.group_indices.push_back(index_states(field, series, group));
   series.index = series.group_indices.front();
   const std::vector<Time>& times = series.index->times;
   for (std::int32_t group = 1; group < groups; ++group) {

@@ -55,6 +55,10 @@ std::optional<double> DataOptions::missing_of(const Field& field) const {
   return said_of_field(missing, field);
 }
 
+std::optional<SummedSince> DataOptions::summed_since(const Field& field) const {
+  return said_of_field(deaccumulate, field);
+}
+
 Transform DataOptions::transform_of(const Field& field) const {
   return of_field(transforms, field);
 }
@@ -114,6 +118,14 @@ void declare_values(Keys<DataOptions>& keys) {
       .doc(
           "A number that stands for missing values of a variable, or of one of its fields, beside those that "
           "the files declare, in their unit: {\"thetao\": 0, \"so\": 0} where land is written as 0.");
+  keys.add("deaccumulate", &DataOptions::deaccumulate)
+      .counts_where(of_forecasts)
+      .doc(
+          "Variables, or single fields of them, of which the files hold running sums, as of rain or "
+          "radiation: {\"tp\": \"day\", \"RAINNC\": \"start\"}. A state is then the sum over the step that "
+          "ends at its time: the difference from the value a step before, data.time_step, or the usual step "
+          "of its times where that is 0. What data.missing says is of the values of the files, what "
+          "data.fill, data.transforms and data.clamp say of the differences.");
   keys.add("transforms", &DataOptions::transforms)
       .counts_where(of_forecasts)
       .doc(
@@ -127,6 +139,40 @@ void declare_values(Keys<DataOptions>& keys) {
           "{\"tp\": [0, null]} has no negative rain. A part of the model's output: what lies beyond is "
           "brought to the end of the range and has no gradient.");
 }
+
+namespace {
+
+/// @param all  names of all variables and fields
+void check_sums(const DataOptions& o, const std::vector<std::string>& all, const Place& at) {
+  if (o.deaccumulate.empty()) return;
+  if (o.time_step.month) {
+    at.error("deaccumulate",
+             "is of times that are one step apart, and data.time_step is \"month\"; leave it out, and write "
+             "files with the sum of each month");
+  }
+  const auto among = [](const std::vector<VariableOptions>& variables, const std::string& name) {
+    const std::vector<std::string> names = names_of(variables);
+    return std::ranges::find(names, name) != names.end();
+  };
+  for (const auto& [name, since] : o.deaccumulate) {
+    check_name("deaccumulate", name, all, "variable or field", at);
+    if (among(o.constants, name))
+      at.error("deaccumulate", concat("names ", name, ", which is of data.static: constant, and no sum"));
+    for (const VariableOptions& variable : o.forcing_variables) {
+      if (!among({variable}, name) || o.between_of({variable.name, {}}) == Between::kNothing) continue;
+      at.error(
+          "deaccumulate",
+          concat("names ", name, ", of data.forcing_variables, which is given between its times; the ",
+                 "differences of sums are there at times that the files hold alone (\"times\": \"exact\")"));
+    }
+    const Time step = o.time_step.every;
+    if (since != SummedSince::kDay || step == 0 || kDay % step == 0) continue;
+    at.error("deaccumulate", concat("has sums of ", name, " that begin anew every day, and data.time_step, ",
+                                    duration_text(step), ", does not divide it"));
+  }
+}
+
+}  // namespace
 
 void check_values(const DataOptions& o, const Place& at) {
   const std::vector<std::string> targets = o.target_names();
@@ -144,6 +190,7 @@ void check_values(const DataOptions& o, const Place& at) {
   for (const auto& [name, range] : o.clamp) check_name("clamp", name, targets, "target", at);
   for (const auto& [name, number] : o.fill) check_name("fill", name, all, "variable or field", at);
   for (const auto& [name, number] : o.missing) check_name("missing", name, all, "variable or field", at);
+  check_sums(o, all, at);
   for (const auto& [name, transform] : o.transforms) {
     check_name("transforms", name, all, "variable or field", at);
     const std::string variable = name.substr(0, name.rfind('_'));

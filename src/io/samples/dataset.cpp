@@ -78,6 +78,7 @@ FileSelection file_selection(const DataOptions& options, const std::string& meta
   selection.member = options.member;
   selection.fill = options.fill;
   selection.missing = options.missing;
+  selection.deaccumulate = options.deaccumulate;
   if (options.makani.given()) selection.channels = ChannelLayout(options.makani, metadata);
   return selection;
 }
@@ -142,9 +143,12 @@ Json Dataset::decides_statistics() const {
   const auto add = [&](const Field& field, const char* role) {
     const std::string transform = options_.transform_of(field).name();
     const std::optional<double> fill = options_.fill_of(field), missing = options_.missing_of(field);
+    const std::optional<SummedSince> summed = options_.summed_since(field);
+    const std::string since = summed ? form_of<SummedSince>()->write(*summed).get<std::string>() : "";
     fields.push_back(concat(field.name(), role, transform.empty() ? "" : " as ", transform,
                             fill ? concat(" filled with ", Json(*fill).dump()) : std::string(),
-                            missing ? concat(" without ", Json(*missing).dump()) : std::string()));
+                            missing ? concat(" without ", Json(*missing).dump()) : std::string(),
+                            summed ? concat(" from sums since ", since) : std::string()));
   };
   for (const Channel& channel : channels_.targets)
     add(channel.field, channel.role == Role::kPrognostic ? "" : " diagnostic");
@@ -226,6 +230,7 @@ std::string Dataset::why_not(const Field& field, Time time) const {
                             times_text(times, calendar), ", not at ", format_time(time, calendar));
   if (const std::optional<Time> nearest = nearest_time(times, time))
     what += concat(" (the nearest time is ", format_time(*nearest, calendar), ")");
+  if (files_->is_deaccumulated(field)) what += ", with what data.deaccumulate needs a step before";
   const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrescribed);
   if (std::ranges::find(given, field) == given.end()) return what;
   const bool between = !times.empty() && times.front() < time && time < times.back();

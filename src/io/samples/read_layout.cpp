@@ -113,8 +113,8 @@ ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& pie
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
     const std::int64_t points = field.rows->needed(piece.begin[0], piece.extent[0]).count *
                                 field.columns->needed(piece.begin[1], piece.extent[1]).count;
-    const std::int64_t wanted = points * std::ssize(group.entries) * variable->bytes;
-    const std::int64_t fetched = fetched_of(group, rows, columns);
+    const std::int64_t wanted = field.states * points * std::ssize(group.entries) * variable->bytes;
+    const std::int64_t fetched = field.states * fetched_of(group, rows, columns);
     cost.wanted += wanted;
     cost.fetched += fetched;
     const double ratio = static_cast<double>(fetched) / static_cast<double>(wanted);
@@ -151,7 +151,7 @@ PieceChunks chunks_of_piece(const std::vector<FieldStorage>& fields, const Box& 
         std::min(down * in_chunk[0], plane[0]) * std::min(along * in_chunk[1], plane[1]);
     if (points > piece.extent.count()) all.elsewhere = true;
     const std::int64_t deep = entry < 0 ? 1 : std::ssize(chunk_numbers(group.entries, chunks[entry]));
-    all.bytes += down * along * deep * chunks.count() * variable->bytes;
+    all.bytes += field.states * down * along * deep * chunks.count() * variable->bytes;
   }
   return all;
 }

@@ -281,6 +281,12 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   other.lead_time = 12 * kHour;
   EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
   other = options;
+  other.deaccumulate = {{"t2m", SummedSince::kDay}};
+  EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
+  EXPECT_FALSE(open_with_cache(other, cache.path() + "/deep/folder").passed);
+  other.deaccumulate = {{"t2m", SummedSince::kStart}};
+  EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
+  other = options;
   other.fill = {{"t2m", 0}};
   const Opened filled = open_with_cache(other, cache.path() + "/deep/folder");
   EXPECT_TRUE(filled.passed);
