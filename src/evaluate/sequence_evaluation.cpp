@@ -147,8 +147,8 @@ class SequenceScores {
   /// About which squares of the truth are summed up, so that its variance is no small difference of large
   /// numbers: the mean of training, as f32 holds it.
   float base_of(std::int64_t channel) const {
-    return static_cast<float>(
-        data_.statistics().of(data_.channels().targets[static_cast<std::size_t>(channel)].field).mean);
+    const Channel& target = data_.channels().targets[static_cast<std::size_t>(channel)];
+    return static_cast<float>(target.transform.inverse(data_.statistics().of(target.field).mean));
   }
   Array base(const Rank& rank, const Box& box) const {
     if (box.empty()) return {};

@@ -49,7 +49,10 @@ ImageRun::ImageRun(TrainedModels& models, std::vector<ImageRegion> regions, cons
       regions_(std::move(regions)),
       windows_(with_mirrored(windows_of_data(data_, regions_, windows.overlap), windows.mirror)),
       noisy_(noisy),
-      halo_(halo) {}
+      halo_(halo) {
+  if (data_.options().classes == 0)
+    physical_.emplace(data_.channels(), data_.statistics(), data_.options().predict);
+}
 
 std::int64_t ImageRun::windows_of(std::int64_t batch) const {
   const std::int64_t samples = run_.placed().samples();
@@ -70,7 +73,8 @@ Batch ImageRun::read(std::int64_t number) const {
   return result;
 }
 
-/// The mean of logits, or of numbers in physical units: each model's in the normalised ones of the first.
+/// The mean of logits, or of numbers in physical units before the inverse of a transform: each model's in the
+/// normalised ones of the first.
 ModelSum ImageRun::model_sum() const {
   ModelSum sum;
   const auto models = static_cast<double>(models_.size());
@@ -138,16 +142,15 @@ std::vector<double> ImageRun::numbers(const Rows& rows) const {
   const std::vector<Channel>& targets = data_.channels().targets;
   const bool increment = is_increment(data_);
   const std::size_t fields = targets.size();
+  const double rounding = run_.placed().types().compute == DType::kBfloat16 ? 0x1p-7 : 0x1p-20;
   std::vector<double> result = rows.values;
   for (std::size_t c = 0; c < fields; ++c) {
-    const FieldStatistics& statistics = data_.statistics().of(targets[c].field);
     const bool denoises = data_.options().task == Task::kDenoise;
     const std::vector<double> input =
         denoises ? WindowReader(data_, noisy_).field(targets[c].field, regions_[rows.region].image, rows.box)
                  : std::vector<double>{};
-    const double scale = increment ? statistics.increment_deviation : statistics.deviation;
     for (std::size_t i = c, point = 0; i < result.size(); i += fields, ++point) {
-      result[i] = (increment ? input[point] : statistics.mean) + scale * result[i];
+      result[i] = physical_->predicted(c, result[i], increment ? input[point] : 0.0, rounding);
       if (denoises && std::isnan(input[point])) result[i] = std::numeric_limits<double>::quiet_NaN();
     }
   }

@@ -1,10 +1,12 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "images/window_reader.h"
 #include "predict/trained_model.h"
 #include "predict/window_blend.h"
+#include "task/physical_states.h"
 
 namespace jigsaw::inline predict {
 
@@ -21,9 +23,10 @@ enum class LabelNumbers { kLogits, kProbabilities };
 /// of regions the class in those that are more likely than not, [points].
 std::vector<double> chosen_labels(const ImageData& data, std::span<const double> numbers, LabelNumbers are);
 
-/// Trained models run over parts of images by overlapping windows of their grid. Numbers in physical units
-/// and logits are averaged over models and mirrored windows as over windows that overlap, by WindowBlend. A
-/// rank holds its parts of all models, and runs one after the other.
+/// Trained models run over parts of images by overlapping windows of their grid. Numbers in physical units,
+/// those with a transform before its inverse, and logits are averaged over models and mirrored windows as
+/// over windows that overlap, by WindowBlend. A rank holds its parts of all models, and runs one after the
+/// other.
 class ImageRun {
  public:
   using Rows = WindowBlend::Rows;
@@ -67,6 +70,7 @@ class ImageRun {
   bool noisy_;
   std::int64_t halo_;
   std::vector<std::int64_t> unread_;
+  std::optional<PhysicalStates> physical_;  ///< of the first model, unless its targets are labels
 };
 
 }  // namespace jigsaw::inline predict

@@ -194,7 +194,7 @@ void ExampleCollector::bring_to_units(std::size_t channel, ExamplePlane& plane) 
   if (run_.world().rank() != 0) return;
   const auto& data = dynamic_cast<const ImageData&>(run_.data());
   const Field& field = data.channels().targets[channel].field;
-  const FieldStatistics& statistics = data.statistics().of(field);
+  const PhysicalStates physical(data.channels(), data.statistics(), data.options().predict);
   const bool denoises = data.options().task == Task::kDenoise,
              increment = denoises && data.options().predict == Predict::kIncrement;
   std::vector<double> input;
@@ -213,11 +213,9 @@ void ExampleCollector::bring_to_units(std::size_t channel, ExamplePlane& plane) 
     }
     plane.input.assign(input.begin(), input.end());
   }
-  const double scale = increment ? statistics.increment_deviation : statistics.deviation;
   for (std::size_t i = 0; i < plane.truth.size(); ++i) {
-    const double base = increment ? input[i] : statistics.mean;
-    plane.predicted[i] = static_cast<float>(base + scale * plane.predicted[i]);
-    plane.truth[i] = static_cast<float>(base + scale * plane.truth[i]);
+    for (std::vector<float>* values : {&plane.predicted, &plane.truth})
+      (*values)[i] = static_cast<float>(physical.of(channel, (*values)[i], increment ? input[i] : 0.0));
     if (denoises && std::isnan(plane.truth[i])) plane.input[i] = static_cast<float>(kMissing);
     if (denoises && std::isnan(input[i])) plane.predicted[i] = static_cast<float>(kMissing);
   }

@@ -1,6 +1,8 @@
 #include <cmath>
 #include <optional>
 
+#include "kernels/pointwise.h"
+#include "task/physical_states.h"
 #include "task/scores.h"
 
 namespace jigsaw::inline task {
@@ -24,16 +26,21 @@ class ImageScores : public Scores {
       : data_(data),
         loss_(loss),
         score_({}, data.grid().row_weights(), channel_names(data.channels().targets)),
+        physical_(data.channels(), data.statistics(), data.options().predict),
         peaks_(std::move(peaks)) {}
 
   void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
+    // Where transforms part them, in physical units.
+    const bool transformed = physical_.transformed();
+    const Array truth = transformed ? batch.state(0) : batch.targets[0],
+                predicted = transformed ? states_of(rank, prediction) : prediction.piece;
     const auto add_sums = [&](std::optional<SampleSums>& total, const ErrorMeasure& measure,
                               const Array& piece) {
-      add_merged(rank, total, score_.sums(rank, measure, piece, batch.targets[0], prediction.layout));
+      add_merged(rank, total, score_.sums(rank, measure, piece, truth, prediction.layout));
     };
     add_merged(rank, losses_, loss_.sums(rank, prediction.piece, batch.targets[0], prediction.layout));
-    add_sums(squares_, ErrorNorm::kSquared, prediction.piece);
-    add_sums(errors_, ErrorNorm::kSigned, prediction.piece);
+    add_sums(squares_, ErrorNorm::kSquared, predicted);
+    add_sums(errors_, ErrorNorm::kSigned, predicted);
     if (batch.baseline.defined()) add_sums(input_squares_, ErrorNorm::kSquared, batch.baseline);
   }
 
@@ -42,7 +49,9 @@ class ImageScores : public Scores {
     const std::vector<Channel>& targets = data_.channels().targets;
     for (std::size_t c = 0; c < targets.size(); ++c) {
       const auto variable = static_cast<std::int64_t>(c);
-      const double scale = target_scale(targets[c], data_.statistics(), data_.options().predict);
+      const double scale = physical_.transformed()
+                               ? 1.0
+                               : target_scale(targets[c], data_.statistics(), data_.options().predict);
       const auto psnr = [&](double rmse) { return 20 * std::log10(peaks_[c] / rmse); };
       const double rmse = std::sqrt(squares_->mean(0, variable)) * scale,
                    bias = errors_->mean(0, variable) * scale;
@@ -58,9 +67,17 @@ class ImageScores : public Scores {
   }
 
  private:
+  /// Of maps, whose states need no origin.
+  Array states_of(const Rank& rank, const ShardedTensor& prediction) const {
+    const Array none =
+        filled(rank.context, rank.box(prediction.layout).extent, DType::kFloat64, 0.0, Purpose::kWorkspace);
+    return physical_.predicted(rank, prediction.layout, prediction.piece, none);
+  }
+
   const ImageData& data_;
   const FieldLoss& loss_;
   FieldLoss score_;  // every variable alike
+  PhysicalStates physical_;
   std::vector<double> peaks_;
   std::optional<SampleSums> losses_, squares_, errors_, input_squares_;
 };

@@ -83,6 +83,18 @@ Array PhysicalStates::predicted(const Rank& rank, const Layout& layout, const Ar
   return states_of(rank, layout, values, origin, clamped_);
 }
 
+double PhysicalStates::predicted(std::size_t target, double value, double origin, double rounding) const {
+  const StateChannel& channel = clamped_.at(target);
+  const auto is_at = [&](double end) {
+    if (std::isinf(end)) return false;
+    const double base = channel.increment ? channel.forward(origin) : channel.mean,
+                 wanted = (channel.forward(end) - base) / channel.deviation;
+    return std::abs(value - wanted) <= rounding * std::max(1.0, std::abs(wanted));
+  };
+  if (is_at(channel.low)) return channel.low;
+  return is_at(channel.high) ? channel.high : channel.state(value, origin);
+}
+
 Array PhysicalStates::alike_at_bounds(const Rank& rank, const Layout& layout, const Array& states) const {
   const auto free = [](const StateChannel& channel) {
     return std::isinf(channel.low) && std::isinf(channel.high);

@@ -27,6 +27,15 @@ class PhysicalStates {
   /// bit.
   Array predicted(const Rank& rank, const Layout& layout, const Array& values, const Array& origin) const;
 
+  /// of() of one number of a target. @param origin  x(0) of increments.
+  double of(std::size_t target, double value, double origin) const {
+    return open_.at(target).state(value, origin);
+  }
+  /// predicted() of one number of a target that is a mean of predictions whose numbers were brought to the
+  /// ends of their ranges (Clamped::kAtEnd): what lies so near an end is that end to the last bit.
+  /// @param rounding  of the predictions' numbers, as a part of them.
+  double predicted(std::size_t target, double value, double origin, double rounding) const;
+
   /// States of predictions or truths, those at a bound of data.clamp, or as near it as roundings of
   /// normalised numbers reach, all alike: members and truth that were 0 are then equal.
   /// @param states  f64 [any number of samples, space…, C], of `layout` but for the samples.

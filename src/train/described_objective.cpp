@@ -88,6 +88,7 @@ Channels image_channels(const DataOptions& options,
   append(channels.inputs, options.variables, Role::kPrognostic);
   append(channels.targets, map ? options.targets : options.variables,
          map ? Role::kDiagnostic : Role::kPrognostic);
+  set_known_values(channels, options);
   return channels;
 }
 

@@ -247,6 +247,70 @@ TEST_F(ImagePredictions, OfNumbersHaveTheErrorsThatValidationSays) {
   EXPECT_TRUE(found["ssim"]["mean"].is_null()) << "a picture of 9 x 10 has no window of 11 x 11";
 }
 
+/// A model that says 0 of everything: the mean of the logarithms, or the end of a range above it.
+TEST_F(ImagePredictions, OfTransformedNumbersAreInTheUnitOfTheFiles) {
+  constexpr double kEpsilon = 1e-3;
+  const Shape shape{6, 9};
+  const OutputImage density{"density", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}},
+      flux{"flux", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}};
+  std::vector<double> truth;
+  double mean = 0;
+  for (int number = 0; number < 3; ++number) {
+    std::vector<double> points;
+    truth.clear();
+    for (std::int64_t i = 0; i < shape.count(); ++i) {
+      points.push_back(std::pow(10, 0.5 * static_cast<double>((5 * i + number) % 13) - 3));
+      truth.push_back(
+          static_cast<float>(std::pow(10, 0.5 * static_cast<double>((7 * i + 2 * number) % 11) - 2)));
+      if (number < 2) mean += std::log(truth.back() + kEpsilon) / static_cast<double>(2 * shape.count());
+    }
+    write_image(folder_ / ("gas_" + std::to_string(number) + ".h5"), ImageFormat::kHdf5, {density, flux},
+                {points, truth});
+  }
+  const Json log = {{"type", "log"}, {"epsilon", kEpsilon}};
+  const Json data = {{"task", "map"},
+                     {"files", {folder_ / "gas_*.h5"}},
+                     {"dims", {"height", "width"}},
+                     {"variables", {"density"}},
+                     {"targets", {"flux"}},
+                     {"crop", {4, 4}},
+                     {"transforms", {{"density", log}, {"flux", log}}},
+                     {"train", {{"sample", {0, 1}}}},
+                     {"valid", {{"sample", {2, 2}}}}};
+  Json json = config(data, {});
+  json["model"] = {{"type", "sequential"},
+                   {"layers", {{{"type", "linear"}, {"features", 1}, {"zero_start", true}}}}};
+  json["optimizer"]["learning_rate"] = 1e-30;
+  const std::string input = " --input " + (folder_ / "gas_2.h5");
+  const double usual = std::exp(mean) - kEpsilon, low = 2 * usual;
+  const auto rmse_of = [&](double predicted) {
+    double squares = 0;
+    for (const double y : truth) squares += (predicted - y) * (predicted - y);
+    return std::sqrt(squares / static_cast<double>(truth.size()));
+  };
+  train("gas", json);
+  predict(2, "gas", "usual.h5", "--set 'mesh={\"domain\":[1,2]}'" + input);
+  for (const double y : values(folder_ / "usual.h5", "flux")) EXPECT_NEAR(y / usual, 1, 1e-6);
+  const Json found = scores(2, "gas", "--set 'mesh={\"domain\":[2,1]}'")["scores"]["flux"];
+  EXPECT_NEAR(found["rmse"]["mean"].get<double>() / rmse_of(usual), 1, 1e-9);
+  EXPECT_NEAR(validated("gas")["flux"]["rmse"].get<double>() / rmse_of(usual), 1, 1e-9);
+  json["data"]["clamp"] = {{"flux", {low, nullptr}}};
+  json["train"]["precision"] = "fp32";
+  train("bounded", json);
+  predict(2, "bounded", "bounded.h5", "--set 'mesh={\"domain\":[1,2]}'" + input);
+  for (const double y : values(folder_ / "bounded.h5", "flux")) EXPECT_EQ(y, static_cast<float>(low));
+  const Json bounded = scores(1, "bounded")["scores"]["flux"];
+  EXPECT_NEAR(bounded["rmse"]["mean"].get<double>() / rmse_of(low), 1, 1e-12);
+  EXPECT_NEAR(validated("bounded")["flux"]["rmse"].get<double>() / rmse_of(low), 1, 1e-5);
+  // Without them it is another model.
+  const Outcome other =
+      command(1, "predict", "bounded",
+              "--overwrite --output " + (folder_ / "x.h5") + " --set 'data.clamp={}'" + input);
+  EXPECT_EQ(other.exit_code, 4);
+  ASSERT_EQ(other.errors().size(), 1U) << other.err;
+  EXPECT_NE(other.errors()[0].find("data.clamp"), std::string::npos) << other.errors()[0];
+}
+
 /// Two pictures and their masks, each in a file of its own; predict needs no masks.
 TEST_F(ImagePredictions, NeedTargetsInOtherFilesForTrainingOnly) {
   const std::vector<double> pictures = values(fixture("pictures.h5"), "images"),

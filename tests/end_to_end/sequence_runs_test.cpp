@@ -190,6 +190,74 @@ TEST_F(SequenceRuns, PredictAndEvaluateTellTheSameOfAnyNumberOfRanks) {
   }
 }
 
+/// A model that says 0 of every increment, whose forecasts are the states that they start from, within
+/// ranges.
+TEST_F(SequenceRuns, OfTransformedVariablesAreInTheUnitOfTheFiles) {
+  Json config = Json::parse(read(folder_ / "config.json"));
+  constexpr double kLow = 4;
+  config["data"]["transforms"] = {{"p", {{"type", "log"}, {"epsilon", 1e-3}}}, {"v", "sqrt"}, {"m", "sqrt"}};
+  config["data"]["clamp"] = {{"v_1", {kLow, nullptr}}};
+  config["model"] = {{"type", "sequential"},
+                     {"layers", {{{"type", "linear"}, {"features", 3}, {"zero_start", true}}}}};
+  config["optimizer"] = {{"learning_rate", 1e-30}};
+  config["train"]["steps"] = config["validation"]["every"] = config["checkpoint"]["every"] = 2;
+  folder_.write("config.json", config.dump());
+  const auto wanted = [&](std::int64_t sample, std::int64_t point, int field) {
+    const double x = value(sample, 1, point, field);
+    return field == 2 ? std::max(x, kLow) : x;
+  };
+  const std::string checkpoint = " --checkpoint " + train("logs", 2, R"({"domain":[1,2,1]})");
+  const Outcome predicted = run(2, "predict " + this->config() + checkpoint +
+                                       " --steps 2 --start-step 1 --output " + (folder_ / "logs.h5"));
+  ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+  Hdf5File file(folder_ / "logs.h5");
+  const auto values = [&](const char* name) {
+    const FileVariable& found = *file.find(name);
+    std::vector<double> all(static_cast<std::size_t>(found.shape.count()));
+    file.read<double>(found, Box::whole(found.shape), all);
+    return all;
+  };
+  const std::vector<double> p = values("p"), v = values("v");
+  ASSERT_EQ(v.size(), static_cast<std::size_t>(kSamples * 2 * kPoints * 2));
+  std::int64_t at_low = 0;
+  for (std::int64_t sample = 0; sample < kSamples; ++sample)
+    for (std::int64_t lead = 0; lead < 2; ++lead)
+      for (std::int64_t i = 0; i < kPoints; ++i) {
+        const auto at = static_cast<std::size_t>((sample * 2 + lead) * kPoints + i);
+        EXPECT_NEAR(p[at], wanted(sample, i, 0), 1e-5);
+        EXPECT_NEAR(v[2 * at], wanted(sample, i, 1), 1e-5);
+        EXPECT_NEAR(v[2 * at + 1], wanted(sample, i, 2), 1e-5);
+        EXPECT_GE(v[2 * at + 1], kLow);
+        at_low += v[2 * at + 1] == kLow ? 1 : 0;
+      }
+  EXPECT_GT(at_low, kPoints);
+  const Outcome scored =
+      run(2, "evaluate " + this->config() + checkpoint + " --leads 2 --json " + (folder_ / "logs.json"));
+  ASSERT_EQ(scored.exit_code, 0) << scored.err;
+  const Json scores = Json::parse(std::ifstream(folder_ / "logs.json")).at("variables"),
+             valid = metrics(folder_ / "logs", "valid").back();
+  for (const auto& [name, field] : {std::pair{"p", 0}, {"v_0", 1}, {"v_1", 2}}) {
+    for (std::int64_t lead = 0; lead < 2; ++lead) {
+      double squares = 0, mean = 0, variance = 0;
+      for (std::int64_t i = 0; i < kPoints; ++i)
+        mean += value(2, 2 + lead, i, field) / static_cast<double>(kPoints);
+      for (std::int64_t i = 0; i < kPoints; ++i) {
+        const double truth = value(2, 2 + lead, i, field);
+        squares += std::pow(wanted(2, i, field) - truth, 2) / kPoints;
+        variance += (truth - mean) * (truth - mean) / kPoints;
+      }
+      const Json& of = scores.at(name);
+      const auto at = static_cast<std::size_t>(lead);
+      EXPECT_NEAR(of.at("rmse")[at].get<double>(), std::sqrt(squares), 1e-9) << name;
+      EXPECT_NEAR(of.at("vrmse")[at].get<double>(), std::sqrt(squares / variance), 1e-6) << name;
+      EXPECT_NEAR(
+          (lead == 0 ? valid.at("metrics") : valid.at("leads").at("2")).at(name).at("rmse").get<double>(),
+          std::sqrt(squares), 1e-9)
+          << name;
+    }
+  }
+}
+
 /// Files that are whole stay, the one in work is not there, and the rest is made as if nothing had happened.
 TEST_F(SequenceRuns, PredictStopsAfterASignalAndMakesTheRestLater) {
   const std::string checkpoint = " --checkpoint " + train("run", 1, "\"auto\"");

@@ -67,19 +67,20 @@ const std::vector<Sizes> kMeshes = {
     {}, {1, {2, 1, 1}, 1}, {1, {2, 2, 1}, 1}, {1, {1, 1, 1}, 2}, {2, {1, 1, 1}, 1}, {1, {1, 1, 2}, 2}};
 
 /// Validates with batches of three tiles.
-ValidationResult validate(Task task, std::int64_t outputs, const Sizes& sizes) {
+ValidationResult validate(const DataOptions& options, std::int64_t outputs, const Sizes& sizes) {
   ValidationResult result;
   std::mutex mutex;
   testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
-    ImageData data(volume_options(task), fixtures(), 1, {2, 1, 3}, world);
+    ImageData data(options, fixtures(), 1, {2, 1, 3}, world);
     Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
     const Rank rank{world.context(), mesh};
     const std::vector<double> rows(5, 1.0);
     const FieldLoss numbers({}, rows, {"density"});
     const ClassLoss classes({{{ClassTerm::Kind::kDice}}}, 3, rows);
-    const Loss& loss = task == Task::kDenoise ? static_cast<const Loss&>(numbers) : classes;
+    const bool of_numbers = options.classes == 0;
+    const Loss& loss = of_numbers ? static_cast<const Loss&>(numbers) : classes;
     const auto scores =
-        task == Task::kDenoise ? make_image_scores(data, numbers, {kPeak}) : make_class_scores(data, classes);
+        of_numbers ? make_image_scores(data, numbers, {kPeak}) : make_class_scores(data, classes);
     const auto reader = data.open_reader();
     for (std::int64_t first = 0; first < data.count(Split::kValid); first += 3) {
       SampleRequest request;
@@ -91,6 +92,7 @@ ValidationResult validate(Task task, std::int64_t outputs, const Sizes& sizes) {
       request.input = rank.box(input);
       request.target = rank.box(loss.target_layout(mesh, layout));
       request.baseline = true;
+      request.origin = !options.transforms.empty();
       request.dtype = DType::kFloat64;
       const Batch batch = upload(rank.context, reader->read(request, rank.context.host()));
       scores->add(rank, 0, {predictions(rank, data, request, layout), layout}, batch);
@@ -121,13 +123,51 @@ TEST(ImageScores, AreThoseOfTheWholePartOnEveryMesh) {
   const double rmse = std::sqrt(squares / count), input_rmse = std::sqrt(input / count);
   for (const Sizes& sizes : kMeshes) {
     SCOPED_TRACE(sizes.ranks());
-    const ValidationResult result = validate(Task::kDenoise, 1, sizes);
+    const ValidationResult result = validate(volume_options(Task::kDenoise), 1, sizes);
     const Json& scores = result.metrics(0).at("scan/density");
     EXPECT_NEAR(scores.at("rmse").get<double>(), rmse, 1e-12);
     EXPECT_NEAR(scores.at("bias").get<double>(), sum / count, 1e-12);
     EXPECT_NEAR(scores.at("psnr").get<double>(), 10 * std::log10(kPeak * kPeak / (squares / count)), 1e-10);
     EXPECT_NEAR(scores.at("input_rmse").get<double>(), input_rmse, 1e-12);
     EXPECT_NEAR(result.loss, squares / count / kSigma / kSigma, 1e-11);
+  }
+}
+
+/// Labels as if they were numbers, which are transformed and predicted within a range; the loss is of
+/// transformed ones.
+TEST(ImageScores, OfTransformedTargetsAreInTheUnitOfTheFilesOnEveryMesh) {
+  constexpr double kEpsilon = 0.5, kLow = 0.5, kHigh = 2;
+  DataOptions options = volume_options(Task::kMap);
+  options.classes = 0;
+  options.ignore_index.reset();
+  options.transforms = {{"labels", {TransformKind::kLog, kEpsilon}}};
+  options.clamp = {{"labels", {kLow, kHigh}}};
+  ImageFiles files({fixtures() + "/volume.h5"}, {ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth});
+  std::vector<double> truth(990);
+  files.read(files.select({"labels", {}}).at(0), 0, Box::whole(kVolume), truth);
+  double mean = 0, variance = 0;
+  for (std::size_t i = 0; i < 7 * 90; ++i) mean += std::log(truth[i] + kEpsilon) / (7 * 90);
+  for (std::size_t i = 0; i < 7 * 90; ++i)
+    variance += std::pow(std::log(truth[i] + kEpsilon) - mean, 2) / (7 * 90);
+  double squares = 0, errors = 0, losses = 0, at_low = 0;
+  constexpr double kCount = 6 * 90;
+  for (std::int64_t point = 5 * 90; point < 990; ++point) {
+    const double y = predicted(point, 0), label = truth[static_cast<std::size_t>(point)];
+    const double state = std::clamp(std::exp(mean + std::sqrt(variance) * y) - kEpsilon, kLow, kHigh);
+    squares += (state - label) * (state - label) / kCount;
+    errors += (state - label) / kCount;
+    losses += std::pow(y - (std::log(label + kEpsilon) - mean) / std::sqrt(variance), 2) / kCount;
+    at_low += state == kLow ? 1 : 0;
+  }
+  EXPECT_GT(at_low, 0);
+  for (const Sizes& sizes : kMeshes) {
+    SCOPED_TRACE(sizes.ranks());
+    const ValidationResult result = validate(options, 1, sizes);
+    const Json& scores = result.metrics(0).at("labels");
+    EXPECT_NEAR(scores.at("rmse").get<double>() / std::sqrt(squares), 1, 1e-12);
+    EXPECT_NEAR(scores.at("bias").get<double>() / errors, 1, 1e-11);
+    EXPECT_NEAR(scores.at("psnr").get<double>(), 10 * std::log10(kPeak * kPeak / squares), 1e-10);
+    EXPECT_NEAR(result.loss / losses, 1, 1e-12);
   }
 }
 
@@ -165,7 +205,7 @@ TEST(ClassScores, AreThoseOfTheWholePartOnEveryMesh) {
   for (std::size_t k = 0; k < 3; ++k) overlap += (2 * shared[k] + 1) / (probable[k] + labelled[k] + 1) / 3;
   for (const Sizes& sizes : kMeshes) {
     SCOPED_TRACE(sizes.ranks());
-    const ValidationResult result = validate(Task::kMap, 3, sizes);
+    const ValidationResult result = validate(volume_options(Task::kMap), 3, sizes);
     const Json& scores = result.metrics(0).at("labels");
     EXPECT_NEAR(scores.at("accuracy").get<double>(), right / count, 1e-14);
     for (std::size_t k = 0; k < 3; ++k) {

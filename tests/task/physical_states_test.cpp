@@ -188,6 +188,29 @@ TEST(PhysicalStates, UndoWhatTheTransformsOfTheDataDo) {
   });
 }
 
+/// Means of numbers in single precision of windows in which a prediction was brought to an end.
+TEST(PhysicalStates, OfAMeanAtAnEndAreThatEnd) {
+  const Channels channels = channels_with_transforms();
+  Statistics statistics;
+  for (const Channel& target : channels.targets) statistics.fields[target.field.name()] = {"", 0.5, 0.8, 0.3};
+  const PhysicalStates physical(channels, statistics, Predict::kState);
+  constexpr double kRounding = 0x1p-20;
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    const Transform& transform = channels.targets[c].transform;
+    for (const double end : {0.4, 1.2}) {
+      const double y = static_cast<float>((transform.forward(end) - 0.5) / 0.8);
+      EXPECT_EQ(physical.predicted(c, y * (1 + 3e-8), 0, kRounding), end) << transform.name();
+      EXPECT_EQ(physical.predicted(c, y * (1 - 3e-8), 0, kRounding), end) << transform.name();
+    }
+    EXPECT_EQ(physical.predicted(c, -30, 0, kRounding), 0.4);
+    EXPECT_EQ(physical.predicted(c, 30, 0, kRounding), 1.2);
+    const double y = (transform.forward(0.7) - 0.5) / 0.8;
+    EXPECT_NEAR(physical.predicted(c, y, 0, kRounding), 0.7, 1e-14);
+    EXPECT_NEAR(physical.of(c, (transform.forward(1.7) - 0.5) / 0.8, 0), 1.7, 1e-14);
+    EXPECT_TRUE(std::isnan(physical.predicted(c, std::nan(""), 0, kRounding)));
+  }
+}
+
 TEST(PhysicalStates, KnowWhetherErrorsAreThoseOfNormalisedValuesButForAFactor) {
   Channels channels = channels_with_transforms();
   Statistics statistics = neutral_statistics(channels.targets);

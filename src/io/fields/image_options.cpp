@@ -240,6 +240,11 @@ void check_images(const DataOptions& o, const Place& at) {
   } else if (o.targets.empty()) {
     at.error("targets", "must name the targets of the task map");
   }
+  for (const VariableOptions& target : o.classes > 0 ? o.targets : std::vector<VariableOptions>{}) {
+    if (!o.transforms.contains(target.name)) continue;
+    at.error("transforms", concat("names ", target.name,
+                                  ", which are labels of data.classes; only numbers are transformed"));
+  }
   check_labels(o, at);
   check_regions(o, at);
   if (o.classes == 1) at.error("classes", "must be at least 2, or 0 for targets that are numbers");

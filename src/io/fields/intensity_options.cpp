@@ -19,12 +19,12 @@ void declare(Keys<IntensityOptions>& keys) {
   using O = IntensityOptions;
   keys.add("clip", &O::clip)
       .doc(
-          "Values beyond the range, as [-1000, 400] of Hounsfield units, count as its ends. Statistics "
-          "are of what comes out.");
+          "Values beyond the range, as [-1000, 400] of Hounsfield units, count as its ends, before "
+          "data.transforms. Statistics are of what comes out.");
   keys.add("mean", &O::mean)
       .doc(
-          "What is taken out of the values in place of what data.intensity says; given with deviation, or "
-          "not.");
+          "What is taken out of the values, behind data.transforms, in place of what data.intensity says; "
+          "given with deviation, or not.");
   keys.add("deviation", &O::deviation)
       .above(0)
       .doc(

@@ -7,12 +7,12 @@
 
 namespace jigsaw::inline fields {
 
-/// An entry of `data.intensities`: what becomes of the values of one input of images, in their unit in the
-/// files. As MONAI's ScaleIntensityRange with `clip` and nnU-Net's CTNormalization do it.
+/// An entry of `data.intensities`: what becomes of the values of one input of images. As MONAI's
+/// ScaleIntensityRange with `clip` and nnU-Net's CTNormalization do it.
 struct IntensityOptions {
-  ValueRange clip;  ///< values beyond count as its ends
-  /// What the input is normalised by, (x − mean) / deviation, in place of what data.intensity says; both or
-  /// none.
+  ValueRange clip;  ///< values beyond count as its ends, in the unit of the files
+  /// What the input, transformed, is normalised by, (x − mean) / deviation, in place of what data.intensity
+  /// says; both or none.
   std::optional<double> mean = {}, deviation = {};
 
   bool operator==(const IntensityOptions&) const = default;

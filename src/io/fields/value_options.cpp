@@ -127,15 +127,15 @@ void declare_values(Keys<DataOptions>& keys) {
           "of its times where that is 0. What data.missing says is of the values of the files, what "
           "data.fill, data.transforms and data.clamp say of the differences.");
   keys.add("transforms", &DataOptions::transforms)
-      .counts_where(of_forecasts)
+      .counts_where(here("task").is_one_of({"forecast", "map"}))
       .doc(
-          "What is done to the values of a variable, or of one of its fields, as in t_850, before the model "
-          "gets them; statistics, increments and the loss are of the transformed values. Forecasts and "
-          "scores are in the unit of the files.");
+          "What is done to the values of a variable, or of one of its fields or channels, as in t_850, "
+          "before they are normalised; statistics, increments and the loss are of the transformed values. "
+          "Forecasts, predicted images and scores are in the unit of the files.");
   keys.add("clamp", &DataOptions::clamp)
-      .counts_where(of_forecasts)
+      .counts_where(here("task").is_one_of({"forecast", "map"}) && here("classes").is(0))
       .doc(
-          "Ranges that predictions of a variable or field are kept in, in the unit of the files: "
+          "Ranges that predictions of a variable, field or channel are kept in, in the unit of the files: "
           "{\"tp\": [0, null]} has no negative rain. A part of the model's output: what lies beyond is "
           "brought to the end of the range and has no gradient.");
 }

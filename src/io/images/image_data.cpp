@@ -132,7 +132,9 @@ void ImageData::make_channels(const DataUse& use) {
   append(channels_.inputs, options_.variables, Role::kPrognostic, "data.variables");
   append(channels_.targets, map ? options_.targets : options_.variables,
          map ? Role::kDiagnostic : Role::kPrognostic, map ? "data.targets" : "data.variables");
+  set_known_values(channels_, options_);
   check_intensities();
+  check_normalised_once();
   if (options_.classes > 0 && channels_.targets.size() != 1) {
     throw ConfigError(concat("data.targets must be one channel of labels with data.classes, and has ",
                              channels_.targets.size()));
@@ -157,6 +159,19 @@ void ImageData::check_intensities() const {
         if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
     throw ConfigError(
         concat("data.intensities names ", name, ", which is no input; known: ", join(inputs, ", ")));
+  }
+}
+
+/// Transforms that are normalisations, too, leave nothing to others.
+void ImageData::check_normalised_once() const {
+  for (const Channel& input : channels_.inputs) {
+    const TransformKind kind = input.transform.kind;
+    const bool given = options_.intensity_of(input.field).mean.has_value();
+    if (kind != TransformKind::kMinMax && kind != TransformKind::kNone) continue;
+    if (!given && options_.intensity == ImageIntensity::kDataSet) continue;
+    throw ConfigError(concat("data.transforms says \"", input.transform.name(), "\" of ", input.name,
+                             ", which is how it is normalised, and so does data.",
+                             given ? "intensities" : "intensity", "; leave one of them out"));
   }
 }
 
@@ -237,7 +252,7 @@ Result ImageData::over_slices(const Field& field, const std::vector<Region>& reg
     files_->read(field, slice.image, slice.box, values);
     if (clip.bounded())
       for (double& value : values) value = std::clamp(value, clip.low, clip.high);
-    return of(std::span<const double>(values));
+    return of(std::span<double>(values));
   };
   return share_work(std::ssize(slices), communicator, of_slice, nothing, merge, did);
 }
@@ -279,6 +294,8 @@ Json ImageData::decides_statistics() const {
   if (!own.empty()) decides["own_files"] = own;
   if (!options_.intensities.empty())
     decides["intensities"] = form_of<decltype(options_.intensities)>()->write(options_.intensities);
+  if (!options_.transforms.empty())
+    decides["transforms"] = form_of<decltype(options_.transforms)>()->write(options_.transforms);
   if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
   if (const std::vector<std::int64_t> pairs = files_->unordered_pairs(); !pairs.empty())
     decides["pairs"] = pairs;
@@ -292,8 +309,14 @@ void ImageData::take_given(Statistics& statistics) const {
     const IntensityOptions of = options_.intensity_of(input.field);
     if (of.mean)
       statistics.fields[input.name] = {files_->units(input.field), *of.mean, *of.deviation, 0,
-                                       of.clip_text()};
+                                       values_of(input.field)};
   }
+}
+
+std::string ImageData::values_of(const Field& field) const {
+  const std::string clip = options_.intensity_of(field).clip_text(),
+                    transform = options_.transform_of(field).name();
+  return concat(clip, clip.empty() || transform.empty() ? "" : ", ", transform);
 }
 
 Statistics ImageData::compute_statistics(Communicator& communicator, const Statistics* known,
@@ -309,6 +332,11 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
       statistics.fields[channel.name] = known->fields.at(channel.name);
       continue;
     }
+    if (const auto without_values = known_normalisation(files_->units(channel.field), channel)) {
+      statistics.fields[channel.name] = *without_values;
+      statistics.fields[channel.name].transform = values_of(channel.field);
+      continue;
+    }
     if (train_.empty()) {
       std::vector<std::string> names;
       for (const auto& [name, of] : known == nullptr ? Statistics().fields : known->fields)
@@ -317,14 +345,22 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
                              ", which the model was not trained with; it has statistics of ",
                              names.empty() ? "nothing" : join(names, ", ")));
     }
-    const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
-    const RunningMoments total =
-        over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge, did);
-    statistics.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
-                                       0, options_.intensity_of(channel.field).clip_text()};
+    const auto moments_of = [&](std::span<double> values) {
+      const ValuesBelow below = transform_values(channel.transform, values);
+      return ImageMoments{RunningMoments::of(values), below};
+    };
+    const auto merge = [](ImageMoments& total, const ImageMoments& slice) {
+      total.values.merge(slice.values);
+      total.below.merge(slice.below);
+    };
+    const ImageMoments total =
+        over_slices(channel.field, train_, communicator, moments_of, ImageMoments{}, merge, did);
+    FieldStatistics& field = statistics.fields[channel.name];
+    field = normalisation_of(files_->units(channel.field), channel, total.values, 0);
+    field.transform = values_of(channel.field);
     double points = 0;
     for (const Region& region : train_) points += static_cast<double>(region.box.extent.count());
-    statistics.seen[channel.name] = seen_values(total, points);
+    statistics.seen[channel.name] = seen_values(total.values, points, total.below, channel.transform);
     before += 1;
   }
   return statistics;
@@ -372,12 +408,13 @@ void ImageData::check_statistics(bool of_targets, bool spared) const {
       throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
     }
     if (intensity.mean) return;
-    const std::string clip = intensity.clip_text();
-    if (found.transform != clip && !spared) {
+    const std::string clip = intensity.clip_text(), wanted = values_of(channel.field);
+    if (found.transform != wanted && !spared) {
       const auto text = [](const std::string& of) { return of.empty() ? "values as they are" : of; };
+      const bool clips = !clip.empty() || found.transform.starts_with("clip(");
       throw DataError(concat("the statistics of ", channel.name, " are of ", text(found.transform),
-                             ", and with data.intensities they are of ", text(clip),
-                             "; data.normalization \"auto\" computes them anew"));
+                             ", and with data.", clips ? "intensities" : "transforms", " they are of ",
+                             text(wanted), "; data.normalization \"auto\" computes them anew"));
     }
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
       throw DataError(concat(channel.name, " does not vary in data.train",
@@ -438,10 +475,14 @@ std::vector<std::pair<double, double>> ImageData::target_ranges(Communicator& co
   return result;
 }
 
-/// With the ends of data.intensities.
+/// With the ends of data.intensities, which are in the unit of the files.
 InputScale ImageData::clipping(const Field& input) const {
   const ValueRange clip = options_.intensity_of(input).clip;
-  return {clip.low, clip.high};
+  InputScale scale;
+  scale.transform = options_.transform_of(input);
+  if (std::isfinite(clip.low)) scale.least = scale.transform.forward(clip.low);
+  if (std::isfinite(clip.high)) scale.most = scale.transform.forward(clip.high);
+  return scale;
 }
 
 InputScale ImageData::scale_of_statistics(const Field& input) const {
@@ -456,10 +497,11 @@ InputScale ImageData::own_scale(const Field& field, const Region& image, Communi
   InputScale scale = clipping(field);
   scale.zero_stays = options_.intensity == ImageIntensity::kZScoreNonzero;
   if (scale.zero_stays || options_.intensity == ImageIntensity::kZScore) {
-    const auto moments_of = [&](std::span<const double> values) {
+    const auto moments_of = [&](std::span<double> values) {
+      transform_values(scale.transform, values);
       if (!scale.zero_stays) return RunningMoments::of(values);
       std::vector<double> others(values.begin(), values.end());
-      std::erase(others, 0.0);
+      std::erase(others, scale.transform.forward(0));
       return RunningMoments::of(others);
     };
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
@@ -469,9 +511,14 @@ InputScale ImageData::own_scale(const Field& field, const Region& image, Communi
     scale.scale = moments.deviation() > 0 ? 1 / moments.deviation() : 0;
     return scale;
   }
-  const Ends ends = over_slices(field, {image}, communicator, ends_of, Ends{}, widen);
-  if (!(ends.most > ends.least)) return {ends.least, ends.least, ends.least, 0};
-  const auto histogram_of = [&](std::span<const double> values) {
+  const auto transformed_ends = [&](std::span<double> values) {
+    transform_values(scale.transform, values);
+    return ends_of(values);
+  };
+  const Ends ends = over_slices(field, {image}, communicator, transformed_ends, Ends{}, widen);
+  if (!(ends.most > ends.least)) return {ends.least, ends.least, ends.least, 0, false, scale.transform};
+  const auto histogram_of = [&](std::span<double> values) {
+    transform_values(scale.transform, values);
     Histogram histogram;
     for (const double value : values) {
       if (std::isnan(value)) continue;

@@ -19,17 +19,27 @@
 
 namespace jigsaw::inline images {
 
-/// What becomes of an input's values: (x cut off at the ends − shift) · scale.
+/// What becomes of an input's values: (transformed x, cut off at the ends − shift) · scale.
 struct InputScale {
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
   double shift = 0, scale = 1;
-  bool zero_stays = false;  ///< 0 does not become another number
+  bool zero_stays = false;   ///< 0 does not become another number
+  Transform transform = {};  ///< ends, shift and scale are of what it gives
 
-  double within(double x) const { return x < least ? least : x > most ? most : x; }
+  double within(double x) const {
+    const double value = transform.forward(x);
+    return value < least ? least : value > most ? most : value;
+  }
   /// Whether the value is a 0 that stays one.
-  bool stays_zero(double x) const { return zero_stays && within(x) == 0; }
+  bool stays_zero(double x) const { return zero_stays && within(x) == transform.forward(0); }
   /// NaN stays NaN.
   double of(double x) const { return stays_zero(x) ? 0 : (within(x) - shift) * scale; }
+};
+
+/// Of an input or a target, transformed.
+struct ImageMoments {
+  RunningMoments values;
+  ValuesBelow below;
 };
 
 /// How a sample is taken from an image.
@@ -132,6 +142,7 @@ class ImageData : public SampleSource {
   void open(const FileOpener& open_file, const DataUse& use);
   void make_channels(const DataUse& use);
   void check_intensities() const;
+  void check_normalised_once() const;
   void check_shape() const;
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   Shape window_of_parts() const;
@@ -140,6 +151,8 @@ class ImageData : public SampleSource {
   void make_tiles(const std::vector<std::int64_t>& overlap);
   void find_scales(Communicator& communicator);
   InputScale clipping(const Field& input) const;
+  /// Of which values of a field statistics are, "clip(x, 0, 8), log(x + 1e-05)"; "" of those of the files.
+  std::string values_of(const Field& field) const;
   InputScale scale_of_statistics(const Field& input) const;
   InputScale own_scale(const Field& field, const Region& image, Communicator& communicator) const;
   void find_foreground(Communicator& communicator);

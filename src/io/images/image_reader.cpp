@@ -224,6 +224,8 @@ Batch ImageReader::read(const SampleRequest& request, const Context& context) {
   if (request.baseline && data_.options().task == Task::kDenoise) {
     batch.baseline = Array(context, request.target.extent, request.dtype, Purpose::kInput);
   }
+  if (request.origin && options.classes == 0)
+    batch.states.emplace_back(context, request.target.extent, DType::kFloat64, Purpose::kInput);
   for (std::int64_t number = 0; number < samples; ++number) {
     RandomPosition position = request.position;
     position.sample += static_cast<std::uint64_t>(number);
@@ -292,7 +294,10 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
         denoise ? values.noise(channel.field, space) : std::span<const double>();
     const FieldStatistics& statistics = data_.statistics().of(channel.field);
     const double mean = statistics.mean, scale = 1 / statistics.deviation;
-    write(batch.targets[0], [&](std::size_t i) { return increment ? -noise[i] : (y[i] - mean) * scale; });
+    write(batch.targets[0], [&](std::size_t i) {
+      return increment ? -noise[i] : (channel.transform.forward(y[i]) - mean) * scale;
+    });
+    if (!batch.states.empty()) write(batch.states[0], [&](std::size_t i) { return y[i]; });
     if (!batch.baseline.defined()) continue;
     const double sigma = options.noise_sigma.value_or(0.0);
     write(batch.baseline,

@@ -81,6 +81,7 @@ Channels sequence_channels(const DataOptions& options, const std::vector<Field>&
     for (const Field& field : fields)
       channels.inputs.push_back({field.name(), Role::kPrognostic, field, {}, step});
   for (const Field& field : constants) channels.inputs.push_back({field.name(), Role::kStatic, field, {}, 0});
+  set_known_values(channels, options);
   return channels;
 }
 

@@ -15,9 +15,10 @@
 
 namespace jigsaw::inline images {
 
-/// Of a state and, where its part goes on so far, of the increment from it.
+/// Of a state and, where its part goes on so far, of the increment from it, both of transformed values.
 struct SequenceMoments {
   RunningMoments state, increment;
+  ValuesBelow below;  ///< of the state
 };
 
 /// Forecasts of states that follow one another by number, as simulations and moving volumes have them: of
@@ -71,7 +72,7 @@ class SequenceData : public SampleSource {
                                        const std::string& key) const;
   Statistics compute_statistics(Communicator& communicator, const Statistics* known,
                                 const std::function<void(double)>& progress) const;
-  SequenceMoments moments_of(const Field& field, const std::set<std::int64_t>& states,
+  SequenceMoments moments_of(const Channel& channel, const std::set<std::int64_t>& states,
                              const std::set<std::int64_t>& with_increment, Communicator& communicator,
                              const std::function<void(double)>& did) const;
   std::set<std::int64_t> images_of_constant(const Field& field) const;
@@ -92,7 +93,7 @@ class SequenceData : public SampleSource {
 };
 
 /// Channels of sequences: prognostic fields at each of the input steps, then constant ones, and at the lead
-/// prognostic ones. @throws ConfigError  when a field is named twice.
+/// prognostic ones. @throws ConfigError  when a field is named twice, or as set_known_values() does.
 Channels sequence_channels(const DataOptions& options, const std::vector<Field>& fields,
                            const std::vector<Field>& constants);
 

@@ -1,5 +1,6 @@
 #include "images/sequence_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -12,32 +13,49 @@ namespace jigsaw::inline images {
 /// The states of one field that a batch needs, each box of one read once.
 class SequenceReader::States {
  public:
-  States(ImageFiles& files, const Field& field) : files_(files), field_(field) {}
+  States(ImageFiles& files, const Channel& channel)
+      : files_(files), field_(channel.field), transform_(channel.transform) {}
 
-  /// In the spatial part of a piece of [B, space…, C].
+  const Field& field() const { return field_; }
+  /// Transformed, in the spatial part of a piece of [B, space…, C].
   std::span<const double> at(std::int64_t state, const Box& piece) {
-    Box space;
-    for (int d = 1; d + 1 < piece.begin.rank(); ++d) {
-      space.begin.append(piece.begin[d]);
-      space.extent.append(piece.extent[d]);
-    }
-    for (const Known& known : known_)
-      if (known.state == state && known.box == space) return known.values;
-    std::vector<double> values(static_cast<std::size_t>(space.extent.count()));
-    files_.read(field_, state, space, values);
-    // Moving an entry when the list grows leaves its values where they are.
-    return known_.emplace_back(Known{state, space, std::move(values)}).values;
+    return transform_.linear() ? physical(state, piece) : known(state, piece, true);
+  }
+  /// In physical units.
+  std::span<const double> physical(std::int64_t state, const Box& piece) {
+    return known(state, piece, false);
   }
 
  private:
   struct Known {
     std::int64_t state;
     Box box;
+    bool transformed;
     std::vector<double> values;
   };
 
+  std::span<const double> known(std::int64_t state, const Box& piece, bool transformed) {
+    Box space;
+    for (int d = 1; d + 1 < piece.begin.rank(); ++d) {
+      space.begin.append(piece.begin[d]);
+      space.extent.append(piece.extent[d]);
+    }
+    for (const Known& one : known_)
+      if (one.state == state && one.box == space && one.transformed == transformed) return one.values;
+    std::vector<double> values(static_cast<std::size_t>(space.extent.count()));
+    if (transformed) {
+      std::ranges::copy(physical(state, piece), values.begin());
+      transform_values(transform_, values);
+    } else {
+      files_.read(field_, state, space, values);
+    }
+    // Moving an entry when the list grows leaves its values where they are.
+    return known_.emplace_back(Known{state, space, transformed, std::move(values)}).values;
+  }
+
   ImageFiles& files_;
   Field field_;
+  Transform transform_;
   std::vector<Known> known_;
 };
 
@@ -56,27 +74,26 @@ Batch SequenceReader::read(const BatchRequest& request, const Context& context) 
   require(request.dtype != DType::kBfloat16, "batches are float32 or float64");
   Batch batch = allocate_batch(request, false, context);
   for (int c = 0; c < static_cast<int>(channels.targets.size()); ++c) {
-    const Field& field = channels.targets[static_cast<std::size_t>(c)].field;
-    States states(data_.files(), field);
-    if (request.starts()) fill_inputs(request, field, states, batch);
+    States states(data_.files(), channels.targets[static_cast<std::size_t>(c)]);
+    if (request.starts()) fill_inputs(request, states, batch);
     if (covers(request.target, c)) fill_targets(request, c, states, batch);
   }
   if (!request.starts()) return batch;
-  for (const Field& field : fields_of(channels.inputs, Role::kStatic)) {
-    States states(data_.files(), field);
-    fill_inputs(request, field, states, batch);
+  for (const Channel& channel : channels.inputs) {
+    if (channel.role != Role::kStatic) continue;
+    States states(data_.files(), channel);
+    fill_inputs(request, states, batch);
   }
   return batch;
 }
 
-void SequenceReader::fill_inputs(const BatchRequest& request, const Field& field, States& states,
-                                 Batch& batch) const {
+void SequenceReader::fill_inputs(const BatchRequest& request, States& states, Batch& batch) const {
   const Box& piece = request.input;
-  const FieldStatistics& statistics = data_.statistics().of(field);
+  const FieldStatistics& statistics = data_.statistics().of(states.field());
   const double mean = statistics.mean, scale = 1 / statistics.deviation;
   for (int c = 0; c < static_cast<int>(data_.channels().inputs.size()); ++c) {
     const Channel& channel = data_.channels().inputs[static_cast<std::size_t>(c)];
-    if (!(channel.field == field) || !covers(piece, c)) continue;
+    if (!(channel.field == states.field()) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const std::int64_t start = request.times[static_cast<std::size_t>(b)];
       const std::span<const double> x = states.at(start + channel.offset, piece);
@@ -94,8 +111,7 @@ void SequenceReader::fill_inputs(const BatchRequest& request, const Field& field
 void SequenceReader::fill_targets(const BatchRequest& request, int channel, States& states,
                                   Batch& batch) const {
   const Box& piece = request.target;
-  const Field& field = data_.channels().targets[static_cast<std::size_t>(channel)].field;
-  const FieldStatistics& statistics = data_.statistics().of(field);
+  const FieldStatistics& statistics = data_.statistics().of(states.field());
   const double mean = statistics.mean, scale = 1 / statistics.deviation;
   const bool increment = data_.options().predict == Predict::kIncrement;
   for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
@@ -108,8 +124,10 @@ void SequenceReader::fill_targets(const BatchRequest& request, int channel, Stat
         return std::isnan(now[i]) ? now[i] : increment ? 0.0 : (now[i] - mean) * scale;
       });
     }
-    if (batch.origin.defined())
-      write_channel(batch.origin, piece, b, channel, [&](std::size_t i) { return now[i]; });
+    if (batch.origin.defined()) {
+      const std::span<const double> start_state = states.physical(start, piece);
+      write_channel(batch.origin, piece, b, channel, [&](std::size_t i) { return start_state[i]; });
+    }
     for (int lead = request.first_lead(); request.targets && lead < request.end_lead(); ++lead) {
       const auto at = static_cast<std::size_t>(lead - request.first_lead());
       const std::span<const double> y = states.at(start + (lead + 1) * data_.options().lead_steps, piece);
@@ -117,9 +135,10 @@ void SequenceReader::fill_targets(const BatchRequest& request, int channel, Stat
         return increment ? (y[i] - now[i]) / statistics.increment_deviation : (y[i] - mean) * scale;
       });
       if (batch.states.empty()) continue;
-      const bool counts = increment;
+      const std::span<const double> truth =
+          states.physical(start + (lead + 1) * data_.options().lead_steps, piece);
       write_channel(batch.states[at], piece, b, channel,
-                    [&](std::size_t i) { return counts && std::isnan(now[i]) ? now[i] : y[i]; });
+                    [&](std::size_t i) { return increment && std::isnan(now[i]) ? now[i] : truth[i]; });
     }
   }
 }

@@ -18,7 +18,7 @@ class SequenceReader : public SampleReader {
 
  private:
   class States;
-  void fill_inputs(const BatchRequest& request, const Field& field, States& states, Batch& batch) const;
+  void fill_inputs(const BatchRequest& request, States& states, Batch& batch) const;
   void fill_targets(const BatchRequest& request, int channel, States& states, Batch& batch) const;
 
   const SequenceData& data_;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/config.h"
 #include "images/sequence_data.h"
 #include "samples/read_ahead.h"
 #include "samples/shared_work.h"
@@ -45,19 +46,22 @@ Json SequenceData::decides_statistics() const {
     }
   }
   for (const Run& run : train_runs_) parts.push_back({run.first, run.last});
-  return {{"constants", options_.constants.size()},
-          {"fields", fields},
-          {"parts", parts},
-          {"dims", dims},
-          {"own_files", own},
-          {"lead_steps", options_.lead_steps},
-          {"pairs", files_->unordered_pairs()}};
+  Json decides = {{"constants", options_.constants.size()},
+                  {"fields", fields},
+                  {"parts", parts},
+                  {"dims", dims},
+                  {"own_files", own},
+                  {"lead_steps", options_.lead_steps},
+                  {"pairs", files_->unordered_pairs()}};
+  if (!options_.transforms.empty())
+    decides["transforms"] = form_of<decltype(options_.transforms)>()->write(options_.transforms);
+  return decides;
 }
 
 /// Of all slabs of states, each read once as far as memory allows. Collective.
 /// @param numbers         of the states, ascending.
 /// @param with_increment  those of them that have one.
-SequenceMoments SequenceData::moments_of(const Field& field, const std::set<std::int64_t>& states,
+SequenceMoments SequenceData::moments_of(const Channel& channel, const std::set<std::int64_t>& states,
                                          const std::set<std::int64_t>& with_increment,
                                          Communicator& communicator,
                                          const std::function<void(double)>& did) const {
@@ -66,25 +70,28 @@ SequenceMoments SequenceData::moments_of(const Field& field, const std::set<std:
   using Key = std::pair<std::int64_t, std::int64_t>;  // a slab, and a state
   const auto read = [&](const Key& key) {
     const Box& slab = slabs[static_cast<std::size_t>(key.first)];
-    std::vector<double> values(static_cast<std::size_t>(slab.extent.count()));
-    files_->read(field, key.second, slab, values);
-    return values;
+    TransformedValues state;
+    state.values.resize(static_cast<std::size_t>(slab.extent.count()));
+    files_->read(channel.field, key.second, slab, state.values);
+    state.below = transform_values(channel.transform, state.values);
+    return state;
   };
-  KeptAhead<Key, std::vector<double>> reader(read, most_ahead(slabs.front().extent.count()));
+  KeptAhead<Key, TransformedValues> reader(read, most_ahead(slabs.front().extent.count()));
   const auto of_part = [&](std::int64_t number) {
     const std::int64_t slab = number / std::ssize(numbers),
                        state = numbers[static_cast<std::size_t>(number % std::ssize(numbers))];
-    const std::vector<double> values = reader.take({slab, state});
-    SequenceMoments moments{RunningMoments::of(values), {}};
+    const TransformedValues now = reader.take({slab, state});
+    SequenceMoments moments{RunningMoments::of(now.values), {}, now.below};
     if (!with_increment.contains(state)) return moments;
-    std::vector<double> later = reader.peek({slab, state + options_.lead_steps});
-    std::ranges::transform(later, values, later.begin(), std::minus<>());
+    std::vector<double> later = reader.peek({slab, state + options_.lead_steps}).values;
+    std::ranges::transform(later, now.values, later.begin(), std::minus<>());
     moments.increment = RunningMoments::of(later);
     return moments;
   };
   const auto merge = [](SequenceMoments& total, const SequenceMoments& each) {
     total.state.merge(each.state);
     total.increment.merge(each.increment);
+    total.below.merge(each.below);
   };
   return share_work(std::ssize(numbers) * std::ssize(slabs), communicator, of_part, SequenceMoments{}, merge,
                     did);
@@ -126,6 +133,10 @@ Statistics SequenceData::compute_statistics(Communicator& communicator, const St
       statistics.fields[channel.name] = known->fields.at(channel.name);
       continue;
     }
+    if (const auto without_values = known_normalisation(files_->units(channel.field), channel)) {
+      statistics.fields[channel.name] = *without_values;
+      continue;
+    }
     if (train_runs_.empty()) {
       throw DataError(concat("the statistics of the model lack ", channel.name, " over data.lead_steps ",
                              options_.lead_steps, "; use the configuration that it was trained with"));
@@ -135,17 +146,17 @@ Statistics SequenceData::compute_statistics(Communicator& communicator, const St
     };
     const bool constant = channel.role == Role::kStatic;
     const std::set<std::int64_t> its = constant ? images_of_constant(channel.field) : states;
-    const SequenceMoments total = moments_of(
-        channel.field, its, constant ? std::set<std::int64_t>() : with_increment, communicator, did);
+    const SequenceMoments total =
+        moments_of(channel, its, constant ? std::set<std::int64_t>() : with_increment, communicator, did);
     FieldStatistics& field = statistics.fields[channel.name];
-    field = {files_->units(channel.field), total.state.mean_of_any(), total.state.deviation(),
-             total.increment.deviation()};
+    field = normalisation_of(files_->units(channel.field), channel, total.state, total.increment.deviation());
     if (total.state.count > 0) {
       field.least = total.state.least;
       field.largest = total.state.largest;
     }
-    statistics.seen[channel.name] = seen_values(
-        total.state, static_cast<double>(its.size()) * static_cast<double>(grid_.shape().count()));
+    statistics.seen[channel.name] =
+        seen_values(total.state, static_cast<double>(its.size()) * static_cast<double>(grid_.shape().count()),
+                    total.below, channel.transform);
     before += 1;
   }
   return statistics;
@@ -157,6 +168,7 @@ void SequenceData::check_statistics() const {
                            " are not those of data.lead_steps ", options_.lead_steps));
   for (const Channel& channel : normalised_channels()) {
     const FieldStatistics& field = statistics_.of(channel.field);
+    check_transform(field, channel);
     if (std::isfinite(field.mean) && field.deviation >= 0 && field.increment_deviation >= 0) continue;
     if (!std::isnan(field.mean)) {
       throw DataError(concat("statistics of ", channel.name, " cannot be used: mean ", field.mean,

@@ -60,8 +60,8 @@ struct Batch {
   /// The target channels at time 0 in physical units, f64, if asked for: NaN where the value is missing, 0
   /// for fields that the files do not hold then.
   Array origin;
-  /// Beside `origin`, for r = 1 … rollout where targets are read: what they are made of, f64 in physical
-  /// units as the files hold it, before transforms; NaN where the target is.
+  /// Beside `origin`, which images lack, for r = 1 … rollout where targets are read: what they are made of,
+  /// f64 in physical units as the files hold it, before transforms; NaN where the target is.
   std::vector<Array> states;
   /// If asked for, for r = 1 … rollout, f64 shaped like a target: on the rim the prognostic fields at time 0
   /// + r · lead in physical units, NaN for diagnostic ones, which no loss holds there; 0 elsewhere.

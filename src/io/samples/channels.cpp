@@ -24,13 +24,26 @@ void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Ro
   for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, offset, false, false});
 }
 
-void set_values(std::vector<Channel>& channels, const DataOptions& options) {
+void set_values_of(std::vector<Channel>& channels, const DataOptions& options) {
   for (Channel& channel : channels) {
     if (channel.role == Role::kForcing || channel.mask) continue;
     channel.transform = options.transform_of(channel.field);
     channel.range = options.range_of(channel.field);
     channel.fill = options.fill_of(channel.field);
   }
+}
+
+/// By which keys may name a channel, each once.
+void append_names(std::vector<std::string>& names, const Channel& channel) {
+  for (const std::string& name : {channel.field.variable, channel.name})
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+}
+
+void require_known(const char* key, const std::string& name, const std::vector<std::string>& known,
+                   const char* what) {
+  if (std::ranges::find(known, name) != known.end()) return;
+  throw ConfigError(concat(key, " names ", name, ", which is no ", what, did_you_mean(name, known),
+                           "; known: ", join(known, ", ")));
 }
 
 void mark_vector_components(std::vector<Channel>& channels, const DataOptions& options) {
@@ -143,9 +156,26 @@ Channels make_channels(const DataOptions& options, bool periodic) {
   if (!options.of_same_time()) append(channels.targets, prognostic, Role::kPrognostic, options.lead_time);
   append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_time);
   mark_vector_components(channels.inputs, options);
-  set_values(channels.inputs, options);
-  set_values(channels.targets, options);
+  set_values(channels, options);
   return channels;
+}
+
+void set_values(Channels& channels, const DataOptions& options) {
+  set_values_of(channels.inputs, options);
+  if (options.classes == 0) set_values_of(channels.targets, options);
+}
+
+void set_known_values(Channels& channels, const DataOptions& options) {
+  std::vector<std::string> targets, all;
+  for (const Channel& channel : channels.inputs) append_names(all, channel);
+  for (const Channel& channel : channels.targets) {
+    append_names(targets, channel);
+    if (options.classes == 0) append_names(all, channel);
+  }
+  for (const auto& entry : options.transforms)
+    require_known("data.transforms", entry.first, all, "variable or channel");
+  for (const auto& entry : options.clamp) require_known("data.clamp", entry.first, targets, "target");
+  set_values(channels, options);
 }
 
 bool looks_global(const std::vector<std::int64_t>& shape) {

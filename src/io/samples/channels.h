@@ -50,6 +50,13 @@ struct Channels {
 /// @throws ConfigError  when a field is named twice.
 Channels make_channels(const DataOptions& options, bool periodic);
 
+/// Gives channels what data.transforms, data.clamp and data.fill say of their fields; forcings, masks and
+/// targets that are labels nothing.
+void set_values(Channels& channels, const DataOptions& options);
+/// The same of images and sequences, of which the files say which channels there are.
+/// @throws ConfigError  when data.transforms names none of the channels, or data.clamp no target.
+void set_known_values(Channels& channels, const DataOptions& options);
+
 /// Whether rows × columns are those of a whole globe with equal steps (181 × 360, 180 × 360): what to assume
 /// of a grid while no file is open.
 bool looks_global(const std::vector<std::int64_t>& shape);

@@ -25,15 +25,15 @@ constexpr std::int64_t kMostTextBytes = 16 << 20;
 
 struct StateMoments {
   RunningMoments state, increment;
-  double points = 0;             ///< of the states, missing ones among them
-  double below = 0, lowest = 0;  ///< how many values the transform does not tell from 0, and the least
-  Time time = 0;                 ///< of one state
-  bool follows = false;          ///< of one state: another one is before it
-  bool begins_file = false;      ///< of one state: that one is of another file
-  double last_mean = 0;          ///< of the last state that had values
-  double within = 0;             ///< squared deviations from the mean of their state
-  double moves = 0, moved = 0;   ///< changes of that mean from state to state, and how many there are
-  double jump = 0;               ///< the largest of them, or about that, from one file to another
+  double points = 0;            ///< of the states, missing ones among them
+  ValuesBelow below;            ///< of the states
+  Time time = 0;                ///< of one state
+  bool follows = false;         ///< of one state: another one is before it
+  bool begins_file = false;     ///< of one state: that one is of another file
+  double last_mean = 0;         ///< of the last state that had values
+  double within = 0;            ///< squared deviations from the mean of their state
+  double moves = 0, moved = 0;  ///< changes of that mean from state to state, and how many there are
+  double jump = 0;              ///< the largest of them, or about that, from one file to another
   Time jumped = 0;
 };
 
@@ -42,37 +42,25 @@ constexpr double kJumpDeviations = 6, kJumpMoves = 20;
 /// Of two such changes the first is told, which begins what another ends, unless that is so much larger.
 constexpr double kFarLarger = 1.25;
 
-/// A state of a field, transformed.
-struct TransformedState {
-  std::vector<double> values;
-  double below = 0, lowest = 0;  ///< as of StateMoments
+StateMoments moments_of(const TransformedValues& state) {
+  StateMoments moments;
+  moments.state = RunningMoments::of(state.values);
+  moments.points = static_cast<double>(state.values.size());
+  moments.below = state.below;
+  return moments;
+}
 
-  StateMoments moments() const {
-    StateMoments moments;
-    moments.state = RunningMoments::of(values);
-    moments.points = static_cast<double>(values.size());
-    moments.below = below;
-    moments.lowest = lowest;
-    return moments;
-  }
-};
-
-using StateReader = KeptAhead<Moment, TransformedState>;
+using StateReader = KeptAhead<Moment, TransformedValues>;
 
 /// Of one field. @param readers  that there are beside each other, this one among them.
 StateReader reader_of(FileSet& files, const Field& field, const Transform& transform,
                       std::size_t readers = 1) {
   const auto read = [&files, field, transform](const Moment& moment) {
     const Box box = Box::whole(files.grid().shape());
-    TransformedState state;
+    TransformedValues state;
     state.values.resize(static_cast<std::size_t>(box.extent.count()));
     files.read(field, moment, box, state.values);
-    if (transform.linear()) return state;
-    for (double& x : state.values) {
-      if (x < 0) state.below += 1;
-      if (x < state.lowest) state.lowest = x;
-      x = transform.forward(x);
-    }
+    state.below = transform_values(transform, state.values);
     return state;
   };
   return {read, most_ahead(files.grid().shape().count(), readers)};
@@ -104,22 +92,11 @@ void merge(StateMoments& total, const StateMoments& each) {
   total.state.merge(each.state);
   total.increment.merge(each.increment);
   total.points += each.points;
-  total.below += each.below;
-  total.lowest = std::min(total.lowest, each.lowest);
+  total.below.merge(each.below);
 }
 
 FieldStatistics summarise(const std::string& units, const Channel& channel, const StateMoments& total) {
-  const Transform& transform = channel.transform;
-  FieldStatistics statistics{units,
-                             total.state.mean_of_any(),
-                             total.state.deviation(),
-                             total.increment.deviation(),
-                             transform.name(),
-                             channel.fill};
-  if (transform.kind == TransformKind::kMinMax && total.state.count > 0) {
-    statistics.mean = total.state.least;
-    statistics.deviation = total.state.largest - total.state.least;
-  }
+  FieldStatistics statistics = normalisation_of(units, channel, total.state, total.increment.deviation());
   if (total.state.count > 0) {
     statistics.least = total.state.least;
     statistics.largest = total.state.largest;
@@ -129,12 +106,7 @@ FieldStatistics summarise(const std::string& units, const Channel& channel, cons
 }
 
 SeenValues seen_in(const StateMoments& total, const Transform& transform) {
-  constexpr double kRoundings = 0.01;
-  SeenValues seen = seen_values(total.state, total.points);
-  if (total.below > 0 && -total.lowest > kRoundings * transform.inverse(seen.largest)) {
-    seen.below = total.below / total.state.count;
-    seen.lowest = total.lowest;
-  }
+  SeenValues seen = seen_values(total.state, total.points, total.below, transform);
   const double deviation = std::sqrt(total.within / total.state.count), jump = std::abs(total.jump);
   if (deviation > 0 && jump > kJumpDeviations * deviation && jump * total.moved > kJumpMoves * total.moves) {
     seen.jump = total.jump;
@@ -181,8 +153,8 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
     std::vector<StateMoments> all;
     std::vector<std::vector<double>> states;
     for (StateReader& reader : readers) {
-      TransformedState state = reader.take(moment);
-      all.push_back(state.moments());
+      TransformedValues state = reader.take(moment);
+      all.push_back(moments_of(state));
       states.push_back(std::move(state.values));
     }
     for (std::size_t c = 0; c < channels.size(); ++c) {
@@ -209,7 +181,7 @@ std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channe
 FieldStatistics static_statistics(FileSet& files, const Channel& channel, Communicator& communicator) {
   StateReader reader = reader_of(files, channel.field, channel.transform);
   const auto moments_at = [&](std::int64_t member) {
-    return reader.take({0, static_cast<std::int32_t>(member)}).moments();
+    return moments_of(reader.take({0, static_cast<std::int32_t>(member)}));
   };
   return summarise(
       files.units(channel.field), channel,
@@ -321,14 +293,37 @@ Statistics Statistics::load(const std::string& path) {
   return from_text(text, path);
 }
 
-SeenValues seen_values(const RunningMoments& values, double points) {
+SeenValues seen_values(const RunningMoments& values, double points, const ValuesBelow& below,
+                       const Transform& transform) {
+  constexpr double kRoundings = 0.01;
   SeenValues seen;
   if (points > 0) seen.missing = (points - values.count) / points;
   if (values.count > 0) {
     seen.least = values.least;
     seen.largest = values.largest;
   }
+  if (below.count > 0 && -below.lowest > kRoundings * transform.inverse(seen.largest)) {
+    seen.below = below.count / values.count;
+    seen.lowest = below.lowest;
+  }
   return seen;
+}
+
+FieldStatistics normalisation_of(const std::string& units, const Channel& channel,
+                                 const RunningMoments& values, double increment_deviation) {
+  FieldStatistics statistics{
+      units,       values.mean_of_any(), values.deviation(), increment_deviation, channel.transform.name(),
+      channel.fill};
+  if (channel.transform.kind == TransformKind::kMinMax && values.count > 0) {
+    statistics.mean = values.least;
+    statistics.deviation = values.largest - values.least;
+  }
+  return statistics;
+}
+
+std::optional<FieldStatistics> known_normalisation(const std::string& units, const Channel& channel) {
+  if (channel.transform.kind != TransformKind::kNone) return std::nullopt;
+  return FieldStatistics{units, 0, 1, 1, channel.transform.name(), channel.fill};
 }
 
 Statistics neutral_statistics(const std::vector<Channel>& channels, Time lead_time) {
@@ -352,9 +347,9 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
       statistics.fields[name] = known->fields.at(name);
       return true;
     }
-    if (channel.transform.kind != TransformKind::kNone) return false;
-    statistics.fields[name] = {files.units(channel.field), 0, 1, 1, channel.transform.name(), channel.fill};
-    return true;
+    const auto without_values = known_normalisation(files.units(channel.field), channel);
+    if (without_values) statistics.fields[name] = *without_values;
+    return without_values.has_value();
   };
   std::vector<Channel> states = channels.targets;
   for (const Role role : {Role::kPrognostic, Role::kPrescribed}) {
@@ -393,6 +388,14 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
   return statistics;
 }
 
+void check_transform(const FieldStatistics& statistics, const Channel& channel) {
+  if (statistics.transform == channel.transform.name()) return;
+  const auto text = [](const std::string& transform) { return transform.empty() ? "standard" : transform; };
+  throw DataError(concat("the statistics of ", channel.name, " are of the transform ",
+                         text(statistics.transform), ", and data.transforms says ",
+                         text(channel.transform.name())));
+}
+
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
                       Predict predict, Time lead_time, const Statistics* given) {
   const auto check = [&](const Channel& channel) {
@@ -402,14 +405,7 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
     }
-    if (found.transform != channel.transform.name()) {
-      const auto text = [](const std::string& transform) {
-        return transform.empty() ? "standard" : transform;
-      };
-      throw DataError(concat("the statistics of ", channel.name, " are of the transform ",
-                             text(found.transform), ", and data.transforms says ",
-                             text(channel.transform.name())));
-    }
+    check_transform(found, channel);
     if (found.fill != channel.fill) {
       const auto text = [](const std::optional<double>& fill) {
         return fill ? concat("as ", *fill) : std::string("not at all");

@@ -9,6 +9,7 @@
 #include "fields/file_set.h"
 #include "samples/channels.h"
 #include "samples/moments.h"
+#include "samples/transformed_values.h"
 
 namespace jigsaw::inline samples {
 
@@ -72,7 +73,15 @@ struct Statistics {
 };
 
 /// Of so many points, of which some are the values.
-SeenValues seen_values(const RunningMoments& values, double points);
+/// @param below  those that the transform of these values does not tell from 0.
+SeenValues seen_values(const RunningMoments& values, double points, const ValuesBelow& below = {},
+                       const Transform& transform = {});
+
+/// What a channel is normalised by, of these transformed values and the deviation of their increments.
+FieldStatistics normalisation_of(const std::string& units, const Channel& channel,
+                                 const RunningMoments& values, double increment_deviation);
+/// The same of a channel that needs no values for it, with the transform none; nothing of others.
+std::optional<FieldStatistics> known_normalisation(const std::string& units, const Channel& channel);
 
 /// Statistics that leave the fields of these channels as they are: mean 0 and deviations 1.
 Statistics neutral_statistics(const std::vector<Channel>& channels, Time lead_time = 0);
@@ -86,6 +95,9 @@ Statistics neutral_statistics(const std::vector<Channel>& channels, Time lead_ti
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
                               Time lead_time, Communicator& communicator, const Statistics* known = nullptr,
                               const std::function<void(double)>& progress = {});
+
+/// @throws DataError  when statistics of a channel are of values with another transform.
+void check_transform(const FieldStatistics& statistics, const Channel& channel);
 
 /// @throws DataError  when a field of the channels is missing, has another unit in the files, another
 ///                    transform or fill, or does not vary, so that it cannot be normalised; when

@@ -79,6 +79,18 @@ TEST(Transform, RefusesWhatCannotBe) {
   }
 }
 
+TEST(Transform, IsNotOfLabels) {
+  Json json{{"files", {"a.h5"}},      {"task", "map"},       {"dims", {"height", "width"}},
+            {"variables", {"image"}}, {"targets", {"mask"}}, {"train", Json::object()}};
+  json["transforms"] = {{"image", "log"}, {"mask", "sqrt"}};
+  EXPECT_EQ(parse<DataOptions>(json).transform_of({"mask", {}}).name(), "sqrt(x)");
+  json["classes"] = 3;
+  const std::string said = message_of<ConfigError>([&] { parse<DataOptions>(json); });
+  EXPECT_EQ(said.find("transforms names mask, which are labels of data.classes"), 0U) << said;
+  json["transforms"].erase("mask");
+  EXPECT_EQ(parse<DataOptions>(json).transforms.size(), 1U);
+}
+
 TEST(Rim, IsTheEdgeOfALimitedAreaAndRowsOfAGlobe) {
   const Grid area = make_geographic_grid({50, 49, 48, 47, 46}, {0, 1, 2, 3, 4, 5, 6});
   const Rim rim(area, 2);
