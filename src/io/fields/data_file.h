@@ -56,6 +56,12 @@ struct CoordinateDescription {
 /// Whether a variable names a coordinate in its `coordinates` (CF, section 5).
 bool names_coordinate(const FileVariable& variable, const FileVariable& coordinate);
 
+/// Throws DataError where it is not known whether a list of points has its places in degrees or radians: no
+/// unit is said and the values may be either, or they are those of the globe in radians and called degrees.
+/// @param places  of the whole list, as they follow from the units.
+void require_known_unit(const std::string& path, const FileVariable& latitudes,
+                        const FileVariable& longitudes, const ListedPlaces& places);
+
 /// A file whose variables name their dimensions, as fields on axes: these are recognised by the
 /// standard_name, units or axis of their coordinate variable, else by name, and coordinates are decoded once.
 class DataFile {

@@ -1,7 +1,9 @@
 // Points whose places are those of a grid that the file names, and places that are one for a whole field.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -10,6 +12,50 @@
 #include "files/coordinate_units.h"
 
 namespace jigsaw::inline fields {
+
+namespace {
+
+/// The least and the largest number; of none both are missing.
+std::pair<double, double> ends_of(const std::vector<double>& values) {
+  std::pair ends{std::nan(""), std::nan("")};
+  for (const double value : values) ends = {std::fmin(ends.first, value), std::fmax(ends.second, value)};
+  return ends;
+}
+
+/// As a sentence has a unit.
+std::string unit_of(const FileVariable& degrees) {
+  return concat("\"", printable(degrees.text("units").substr(0, 60)), "\"");
+}
+
+}  // namespace
+
+void require_known_unit(const std::string& path, const FileVariable& latitudes,
+                        const FileVariable& longitudes, const ListedPlaces& places) {
+  constexpr double kPi = std::numbers::pi, kRounding = 1e-4;
+  const auto [south, north] = ends_of(places.latitudes);
+  const auto [west, east] = ends_of(places.longitudes);
+  const bool radians_north = counts_radians(latitudes.text("units")),
+             radians_east = counts_radians(longitudes.text("units"));
+  const bool maybe_north = radians_north || (south >= -kPi / 2 - kRounding && north <= kPi / 2 + kRounding),
+             maybe_east = radians_east || (west >= -kPi - kRounding && east <= 2 * kPi + kRounding);
+  if (!maybe_north || !maybe_east) return;
+  for (const FileVariable* const one : {&latitudes, &longitudes}) {
+    if (one->text("units").find_first_not_of(' ') != std::string::npos) continue;
+    throw DataError(concat(
+        one->name, " in ", path,
+        " has no units, and its values may be degrees or radians; write its attribute units "
+        "as \"radian\", or as \"degrees_",
+        one == &latitudes ? "north" : "east", "\" (ncatted -a units,", one->name, ",c,c,radian FILE)"));
+  }
+  constexpr double kHigh = 2, kWide = 6;  // in radians most of the globe, in degrees hardly any area
+  if (radians_north || radians_east || north - south < kHigh || east - west < kWide) return;
+  throw DataError(concat(latitudes.name, " in ", path, " goes from ", south, " to ", north, " and ",
+                         longitudes.name, " from ", west, " to ", east, ", with the units ",
+                         unit_of(latitudes), " and ", unit_of(longitudes),
+                         ": these are radians around the globe; write their attribute units as \"radian\" "
+                         "(ncatted -a units,",
+                         latitudes.name, ",o,c,radian -a units,", longitudes.name, ",o,c,radian FILE)"));
+}
 
 /// Of a mapping of HEALPix; 0 of others.
 std::int64_t DataFile::healpix_sides(const FileVariable& variable) const {

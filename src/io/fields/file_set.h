@@ -457,7 +457,13 @@ class FileSet {
   void turn_projection(Part& part, const std::vector<double>& rows, const std::vector<double>& columns);
   void place_on_projection(const Part& part);
   std::optional<std::size_t> other_places(const SampledPlaces& found) const;
-  std::vector<double> sample_degrees(const Part& part);
+  /// Of latitudes and longitudes.
+  using PlaceVariables = std::array<const FileVariable*, 2>;
+  SampledPlaces sample_degrees(const std::array<Part, 2>& parts);
+  PointPlaces degrees_at(const std::array<Part, 2>& parts, const Box& box);
+  void forget_zeros(int file, const PlaceVariables& variables, std::span<double> latitudes,
+                    std::span<double> longitudes);
+  bool has_zeros(int file, const PlaceVariables& variables);
   void require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees);
   void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
                  const std::string& path);
@@ -526,6 +532,8 @@ class FileSet {
   };
   std::deque<KeptWeights> kept_weights_;
   std::mutex kept_weights_mutex_;
+  std::map<std::pair<int, std::string>, bool> zeros_;  ///< has_zeros() by file and latitudes
+  std::mutex zeros_mutex_;
   std::vector<double> members_;  ///< their numbers, where all are read
   std::string members_file_;
   std::set<std::pair<int, std::string>> noted_members_;  ///< file and dimension

@@ -1,0 +1,136 @@
+// Grids whose files say less of their points than they seem to: units that lack, places that are none.
+#include "base/error.h"
+#include "fields/named_places.h"
+#include "io/fixtures.h"
+#include "io/grids/source_points_fixtures.h"
+
+namespace jigsaw {
+namespace unusual_grids_test {
+
+using namespace source_points_test;
+
+void expect_says(const std::string& message, const std::string& text) {
+  EXPECT_NE(message.find(text), std::string::npos) << message;
+}
+
+/// The message of the error; "" where there is none.
+template <typename F>
+std::string refusal_of(F&& action) {
+  try {
+    action();
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// sst on a list of points, with clat and clon as they are given.
+std::string write_cells(const testing::TemporaryFolder& folder, const Numbers& latitudes,
+                        const Numbers& longitudes, const std::string& units_north,
+                        const std::string& units_east) {
+  const std::string path = concat(folder.path(), "/cells.nc");
+  testing::NetcdfWriter file(path, NC_NETCDF4);
+  const int time = add_axis(file, "time", {0}, "hours since 2020-01-01"),
+            cell = file.dimension("ncells", latitudes.size());
+  const int north = file.variable("clat", NC_DOUBLE, {cell}), east = file.variable("clon", NC_DOUBLE, {cell});
+  file.text(north, "standard_name", "latitude");
+  file.text(east, "standard_name", "longitude");
+  file.text(north, "units", units_north);
+  file.text(east, "units", units_east);
+  const int field = file.variable("sst", NC_DOUBLE, {time, cell});
+  file.end();
+  file.put(north, latitudes);
+  file.put(east, longitudes);
+  file.put(field, random_values(latitudes.size(), 0, 3));
+  return path;
+}
+
+Numbers in_radians(Numbers degrees) {
+  for (double& value : degrees) value *= std::numbers::pi / 180;
+  return degrees;
+}
+
+TEST(UnusualGrids, ListsOfPointsSayWhetherTheyAreInRadians) {
+  const testing::TemporaryFolder folder;
+  const Rows globe = octahedral(8, false);
+  Numbers around = globe.longitudes();
+  for (double& longitude : around) longitude -= longitude > 180 ? 360 : 0;
+  const Numbers north = in_radians(globe.latitudes()), east = in_radians(around);
+  const auto refusal = [&](const Numbers& latitudes, const Numbers& longitudes,
+                           const std::string& units_north, const std::string& units_east) {
+    const std::string path = write_cells(folder, latitudes, longitudes, units_north, units_east);
+    const std::string named = refusal_of([&] {
+      DataFile file(opener(Dimensions::kByName)(path));
+      places_of(file, *file.file().find("sst"));
+    });
+    const RegridOptions regrid{Regrid::kNearest, {}, {90, -90, 10}, {0, 350, 10}};
+    FileSet files({path}, {.regrid = regrid});
+    const std::string found = refusal_of([&] { files.select(kSst, true); });
+    EXPECT_EQ(found, named) << "lists of places are read alike";
+    return found;
+  };
+  EXPECT_EQ(refusal(north, east, "radian", "radian"), "");
+  EXPECT_EQ(refusal(globe.latitudes(), around, "degrees", "degrees"), "");
+  EXPECT_EQ(refusal(globe.latitudes(), around, "", ""), "") << "too large for radians";
+  expect_says(
+      refusal(north, east, "", ""),
+      "clat in " + folder.path() + "/cells.nc has no units, and its values may be degrees or radians");
+  expect_says(refusal(north, east, "radian", ""),
+              "as \"radian\", or as \"degrees_east\" (ncatted -a units,clon");
+  expect_says(refusal(north, east, "degrees", "degrees"), "these are radians around the globe");
+  expect_says(refusal(north, in_radians(globe.longitudes()), "degrees_north", "degrees_east"),
+              "with the units \"degrees_north\" and \"degrees_east\"");
+  // Areas may be as small: they are not refused for it, but for a unit that lacks.
+  EXPECT_EQ(refusal({0.1, 0.5, 1.2}, {1, 2, 5.5}, "degrees_north", "degrees_east"), "");
+  expect_says(refusal({0.1, 0.5, 1.2}, {1, 2, 5.5}, "", ""), "has no units");
+}
+
+/// As of NEMO, which computes no parts of its grid that are all land.
+TEST(UnusualGrids, PointsThatShareLatitudeAndLongitude0HaveNoPlace) {
+  const testing::TemporaryFolder folder;
+  Projection ocean = projection(5, 3, 1);
+  const Numbers values = random_values(99, 0, 8);
+  const std::vector<std::size_t> land = {12, 13, 23, 24, 60};
+  const auto set = [&](double place) {
+    for (const std::size_t point : land) ocean.latitudes[point] = ocean.longitudes[point] = place;
+  };
+  const Box whole = Box::whole({9, 11});
+  set(0);
+  const std::string path = write(folder, ocean, "t2m", values);
+  FileSet files({path});
+  files.select(kT2m, true);
+  const PointPlaces places = files.read_degrees(whole);
+  for (std::size_t i = 0; i < 99; ++i) {
+    const bool is_land = std::ranges::find(land, i) != land.end();
+    EXPECT_EQ(std::isnan(places.latitude[i]), is_land) << i;
+    EXPECT_EQ(std::isnan(places.longitude[i]), is_land) << i;
+  }
+  expect_near(read_all(files, kT2m), values, "fields are read as they are");
+  EXPECT_EQ(files.read_degrees({{5, 5}, {1, 1}}).latitude.size(), 1U);
+  EXPECT_TRUE(std::isnan(files.read_degrees({{5, 5}, {1, 1}}).latitude[0])) << "point 60, alone";
+  const std::string refused = message_of<DataError>([&] { files.read_forcing_degrees(whole); });
+  expect_says(refused, "lat in " + path + " is missing at row 1, column 1 (latitude and longitude 0, which");
+  // In regridding they are no points.
+  FileSet regridded({path}, {.regrid = {Regrid::kInverseDistance, {}, {8, 2, 1}, {0, 6, 1}}});
+  regridded.select(kT2m, true);
+  const Numbers found = read_all(regridded, kT2m);
+  set(std::nan(""));
+  expect_near(found,
+              expected_of_scattered(ocean.latitudes, ocean.longitudes, values,
+                                    targets(range(8, -1, 7), range(0, 1, 7)), Regrid::kInverseDistance, 11),
+              "regridded");
+}
+
+TEST(UnusualGrids, OnePointMayLieAtLatitudeAndLongitude0) {
+  const testing::TemporaryFolder folder;
+  Projection area = projection(5, 3, 1);
+  area.latitudes[98] = area.longitudes[98] = 0;
+  FileSet files({write(folder, area)});
+  files.select(kT2m, true);
+  const PointPlaces places = files.read_forcing_degrees(Box::whole({9, 11}));
+  EXPECT_EQ(places.latitude[98], 0);
+  EXPECT_EQ(places.longitude[98], 0);
+}
+
+}  // namespace unusual_grids_test
+}  // namespace jigsaw
