@@ -98,7 +98,8 @@ class DataFile {
   /// they are not in degrees, or those of a list in radians.
   std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
   /// Of a list of points whose places are those of a grid that the file names, not of variables: HEALPix by
-  /// its grid mapping (`healpix_nside`, `healpix_order`), and reduced Gaussian grids as CDO writes them
+  /// its grid mapping (`healpix_nside`, `healpix_order`, or `refinement_level`, `indexing_scheme` of CF) and
+  /// the numbers of its pixels where a coordinate says these, and reduced Gaussian grids as CDO writes them
   /// (`reduced_points` beside `lat`). Nothing elsewhere. @throws DataError
   std::optional<ListedPlaces> named_places(const FileVariable& variable);
   /// The variable of this name, also in a group (of several the one with the level that is asked for, or
@@ -174,6 +175,8 @@ class DataFile {
   void find_projection(const FileVariable& variable, FieldAxes& axes) const;
   void find_cells(const FileVariable& variable, FieldAxes& axes) const;
   std::int64_t healpix_sides(const FileVariable& variable) const;
+  const FileVariable* pixel_numbers(const std::string& dimension) const;
+  ListedPlaces places_of_healpix(const FileVariable& variable, int d);
   const FileVariable* reduced_points() const;
   int named_cells(const FileVariable& variable) const;
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;

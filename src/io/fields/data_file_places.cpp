@@ -1,8 +1,10 @@
 // Points whose places are those of a grid that the file names, and places that are one for a whole field.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -57,15 +59,30 @@ void require_known_unit(const std::string& path, const FileVariable& latitudes,
                          latitudes.name, ",o,c,radian -a units,", longitudes.name, ",o,c,radian FILE)"));
 }
 
-/// Of a mapping of HEALPix; 0 of others.
+/// Of a mapping of HEALPix (CF: `refinement_level`; others: `healpix_nside`); 0 of others.
 std::int64_t DataFile::healpix_sides(const FileVariable& variable) const {
+  constexpr int kMostLevels = 14;
   const FileVariable* const mapping = file_->grid_mapping(variable);
   if (mapping == nullptr || mapping->text("grid_mapping_name") != "healpix") return 0;
-  const auto sides = mapping->numbers.find("healpix_nside");
-  constexpr double kMost = 1 << 14;
-  const bool fits = sides != mapping->numbers.end() && sides->second.size() == 1 && sides->second[0] >= 1 &&
-                    sides->second[0] <= kMost;
-  return fits ? std::llround(sides->second[0]) : 0;
+  const auto number = [&](const char* attribute, double least, double most) -> std::optional<std::int64_t> {
+    const auto found = mapping->numbers.find(attribute);
+    if (found == mapping->numbers.end() || found->second.size() != 1) return std::nullopt;
+    const double value = found->second[0];
+    return value >= least && value <= most ? std::optional(std::llround(value)) : std::nullopt;
+  };
+  if (const auto level = number("refinement_level", 0, kMostLevels)) return std::int64_t{1} << *level;
+  return number("healpix_nside", 1, std::int64_t{1} << kMostLevels).value_or(0);
+}
+
+/// The numbers of HEALPix's pixels along a dimension: its coordinate, or what is said to be a healpix_index.
+/// Null where there are none, so that these are 0, 1, …
+const FileVariable* DataFile::pixel_numbers(const std::string& dimension) const {
+  for (const FileVariable& variable : file_->variables()) {
+    if (!variable.numeric() || variable.dimensions != std::vector{dimension}) continue;
+    if (variable.text("standard_name") == "healpix_index") return &variable;
+  }
+  const FileVariable* const own = coordinate_of(*file_, dimension);
+  return own != nullptr && own->numeric() ? own : nullptr;
 }
 
 /// How many points each row of a reduced Gaussian grid has, as CDO writes it; null where there is none.
@@ -78,30 +95,57 @@ const FileVariable* DataFile::reduced_points() const {
 
 /// The dimension of points of a grid that the file names; -1 where it names none.
 int DataFile::named_cells(const FileVariable& variable) const {
+  static constexpr std::array<std::string_view, 6> kPixels = {"cell",   "cells", "pixel",
+                                                              "pixels", "pix",   "healpix_index"};
   const std::int64_t sides = healpix_sides(variable);
   for (int d = variable.shape.rank() - 1; d >= 0; --d) {
-    if (sides > 0 && variable.shape[d] == 12 * sides * sides) return d;
-    const std::string name = without_groups(variable.dimensions[static_cast<std::size_t>(d)]);
+    const std::string& dimension = variable.dimensions[static_cast<std::size_t>(d)];
+    const std::string name = without_groups(dimension);
+    if (sides > 0) {
+      // Some of the pixels are known by their numbers alone.
+      const FileVariable* const pixels = pixel_numbers(dimension);
+      const bool numbered = pixels != nullptr && (pixels->text("standard_name") == "healpix_index" ||
+                                                  std::ranges::find(kPixels, name) != kPixels.end());
+      if (numbered || variable.shape[d] == 12 * sides * sides) return d;
+    }
     if (name.starts_with("rgrid") && reduced_points() != nullptr) return d;
   }
   return -1;
 }
 
+/// @param d  the dimension of pixels.
+ListedPlaces DataFile::places_of_healpix(const FileVariable& variable, int d) {
+  const std::int64_t sides = healpix_sides(variable), all = 12 * sides * sides;
+  const FileVariable& mapping = *file_->grid_mapping(variable);
+  const std::string scheme = mapping.text("indexing_scheme"),
+                    order = scheme.empty() ? mapping.text("healpix_order") : scheme;
+  const bool nested = order == "nested" || order == "nest";
+  if (!nested && order != "ring") {
+    throw DataError(
+        concat(file_->path(), " names the order \"", printable(order.substr(0, 60)),
+               "\" of HEALPix; healpix_order, or indexing_scheme, must be \"ring\" or \"nested\""));
+  }
+  if (nested && (sides & (sides - 1)) != 0)
+    throw DataError(
+        concat(file_->path(), " has nested HEALPix of ", sides, " sides, which is no power of two"));
+  const FileVariable* const said = pixel_numbers(variable.dimensions[static_cast<std::size_t>(d)]);
+  if (said == nullptr) return healpix_places(sides, nested);
+  std::vector<std::int64_t> pixels;
+  for (const double number : numbers(*said)) {
+    if (!(number >= 0 && number < static_cast<double>(all) && std::trunc(number) == number)) {
+      throw DataError(concat(said->name, " in ", file_->path(), " holds ", number, ", and HEALPix of ", sides,
+                             " sides has pixels from 0 to ", all - 1,
+                             "; it must hold their numbers, or be left out where they are all and in order"));
+    }
+    pixels.push_back(std::llround(number));
+  }
+  return healpix_places(sides, nested, pixels);
+}
+
 std::optional<ListedPlaces> DataFile::named_places(const FileVariable& variable) {
   const int d = named_cells(variable);
   if (d < 0 || places(variable).first != nullptr) return std::nullopt;
-  if (const std::int64_t sides = healpix_sides(variable); sides > 0) {
-    const std::string order = file_->grid_mapping(variable)->text("healpix_order");
-    const bool nested = order == "nested" || order == "nest";
-    if (!nested && order != "ring") {
-      throw DataError(concat(file_->path(), " names the order \"", printable(order.substr(0, 60)),
-                             "\" of HEALPix; healpix_order must be \"ring\" or \"nested\""));
-    }
-    if (nested && (sides & (sides - 1)) != 0)
-      throw DataError(
-          concat(file_->path(), " has nested HEALPix of ", sides, " sides, which is no power of two"));
-    return healpix_places(sides, nested);
-  }
+  if (healpix_sides(variable) > 0) return places_of_healpix(variable, d);
   std::vector<std::int64_t> in_row;
   for (const double points : numbers(*reduced_points())) in_row.push_back(std::llround(points));
   const auto all = std::accumulate(in_row.begin(), in_row.end(), std::int64_t{0});

@@ -1,6 +1,7 @@
 // Grids whose files say less of their points than they seem to: units that lack, places that are none.
 #include "base/error.h"
 #include "fields/named_places.h"
+#include "grids/listed_grids.h"
 #include "io/fixtures.h"
 #include "io/grids/source_points_fixtures.h"
 
@@ -130,6 +131,72 @@ TEST(UnusualGrids, OnePointMayLieAtLatitudeAndLongitude0) {
   const PointPlaces places = files.read_forcing_degrees(Box::whole({9, 11}));
   EXPECT_EQ(places.latitude[98], 0);
   EXPECT_EQ(places.longitude[98], 0);
+}
+
+/// As newer conventions of CF have its mapping, and with pixels that a coordinate numbers.
+TEST(UnusualGrids, PixelsOfHealpixAreThoseOfTheirNumbers) {
+  const Rows rings = healpix(8);
+  const Numbers north = rings.latitudes(), east = rings.longitudes();
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/pixels.nc";
+  const auto write_pixels = [&](const std::string& scheme, double level, const Numbers& pixels,
+                                const Numbers& values, const std::string& standard_name = "") {
+    testing::NetcdfWriter file(path);
+    const int time = add_axis(file, "time", {0}, "hours since 2020-01-01"),
+              cell = file.dimension("cell", values.size());
+    const int crs = file.variable("crs", NC_INT, {}), field = file.variable("sst", NC_DOUBLE, {time, cell});
+    file.text(crs, "grid_mapping_name", "healpix");
+    file.text(crs, "indexing_scheme", scheme);
+    file.number(crs, "refinement_level", NC_INT, level);
+    file.text(field, "grid_mapping", "crs");
+    const int numbers =
+        pixels.empty() ? -1 : file.variable(standard_name.empty() ? "cell" : "number", NC_DOUBLE, {cell});
+    if (numbers >= 0) file.text(numbers, "standard_name", standard_name);
+    file.end();
+    file.put(field, values);
+    if (numbers >= 0) file.put(numbers, pixels);
+  };
+  const auto read = [&] {
+    FileSet files({path}, {.regrid = {Regrid::kInverseDistance, {}, {82.7, -81.3, 4}, {1.3, 351.3, 5}}});
+    files.select(kSst, true);
+    const Numbers found = read_all(files, kSst);
+    expect_pieces(files, kSst, found);
+    return found;
+  };
+  const TargetPoints wanted = targets(range(82.7, -4, 42), range(1.3, 5, 71));
+  const auto expect_at = [&](const Numbers& pixels, const Numbers& latitudes, const Numbers& longitudes,
+                             const Numbers& values, const std::string& what) {
+    Numbers there_north, there_east;
+    for (const double pixel : pixels) {
+      there_north.push_back(latitudes[static_cast<std::size_t>(pixel)]);
+      there_east.push_back(longitudes[static_cast<std::size_t>(pixel)]);
+    }
+    expect_near(read(),
+                expected_of_scattered(there_north, there_east, values, wanted, Regrid::kInverseDistance),
+                what);
+  };
+  Numbers all = range(0, 1, 768), backward = range(767, -1, 768), some;
+  for (int pixel = 5; pixel < 768; pixel += 1 + pixel % 3) some.push_back(pixel);
+  std::ranges::shuffle(some, std::mt19937(3));
+  const Numbers values = random_values(768, 0.1, 9),
+                of_some(values.begin(), values.begin() + std::ssize(some));
+  write_pixels("ring", 3, {}, values);
+  expect_at(all, north, east, values, "by level, without numbers");
+  write_pixels("ring", 3, backward, values);
+  expect_at(backward, north, east, values, "backward");
+  for (const char* const standard_name : {"", "healpix_index"}) {
+    write_pixels("ring", 3, some, of_some, standard_name);
+    expect_at(some, north, east, of_some, "some of them");
+  }
+  const ListedPlaces nested = healpix_places(8, true);
+  write_pixels("nested", 3, some, of_some);
+  expect_at(some, nested.latitudes, nested.longitudes, of_some, "some of them, nested");
+  some.back() = 768;
+  write_pixels("ring", 3, some, of_some);
+  expect_says(refusal_of(read),
+              "cell in " + path + " holds 768, and HEALPix of 8 sides has pixels from 0 to 767");
+  write_pixels("nested_unique", 3, {}, values);
+  expect_says(refusal_of(read), "names the order \"nested_unique\" of HEALPix");
 }
 
 }  // namespace unusual_grids_test
