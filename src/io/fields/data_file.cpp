@@ -411,6 +411,7 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     refuse(
         "the store names none of its dimensions, which xarray writes as _ARRAY_DIMENSIONS, in format 3 as "
         "dimension_names");
+  if (std::string why = series ? "" : unread_grid(variable, found); !why.empty()) refuse(why);
   if (!found.horizontal() && !series) {
     refuse(
         concat("no latitude and longitude are known among its dimensions (", join(variable.dimensions, ", "),

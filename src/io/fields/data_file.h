@@ -114,6 +114,10 @@ class DataFile {
   void require_field(const FileVariable& variable, const std::vector<std::string>& free = {},
                      bool uniform = false) const;
 
+  /// Why a variable cannot be read that lies on a grid of which it is known what helps: faces of a cubed
+  /// sphere, HEALPix and unstructured grids whose points have no places in the file; "" elsewhere.
+  std::string unread_grid(const FileVariable& variable, const FieldAxes& axes) const;
+
   /// What times() are asked for of a field with these axes: its dimension of times, or, of a file that holds
   /// one state, a scalar coordinate (CF, section 5.7); nothing where nothing says its time.
   std::optional<std::string> times_of(const FileVariable& variable, const FieldAxes& axes) const;

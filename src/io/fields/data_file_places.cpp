@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "fields/data_file.h"
@@ -57,6 +58,64 @@ void require_known_unit(const std::string& path, const FileVariable& latitudes,
                          ": these are radians around the globe; write their attribute units as \"radian\" "
                          "(ncatted -a units,",
                          latitudes.name, ",o,c,radian -a units,", longitudes.name, ",o,c,radian FILE)"));
+}
+
+namespace {
+
+/// The dimension of the faces of a cubed sphere, or of the tiles of MITgcm's grids; -1 where there is none.
+int faces_of(const FileVariable& variable) {
+  static constexpr std::array<std::string_view, 6> kNames = {"tile", "tiles", "face", "faces", "nf", "ntile"};
+  constexpr std::int64_t kCube = 6, kTilesOfOceans = 13;
+  for (int d = 0; d < variable.shape.rank(); ++d) {
+    const std::string name = to_lower(without_groups(variable.dimensions[static_cast<std::size_t>(d)]));
+    const bool counted = variable.shape[d] == kCube || variable.shape[d] == kTilesOfOceans;
+    if (counted && std::ranges::find(kNames, name) != kNames.end()) return d;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::string DataFile::unread_grid(const FileVariable& variable, const FieldAxes& axes) const {
+  const int rank = variable.shape.rank();
+  const auto name = [&](int d) { return without_groups(variable.dimensions[static_cast<std::size_t>(d)]); };
+  const int faces = faces_of(variable);
+  std::vector<int> plane;  // the last two dimensions beside that of faces
+  for (int d = rank - 1; d >= 0 && plane.size() < 2; --d)
+    if (d != faces && d != axes.time && d != axes.level) plane.insert(plane.begin(), d);
+  if (faces >= 0 && plane.size() == 2) {
+    return concat(
+        "its dimension ", name(faces),
+        " counts the faces of a cubed sphere, or tiles of a grid; stack it "
+        "with rows and columns to one dimension of points that each have a latitude and a longitude "
+        "(in xarray ds.stack(cell=(\"",
+        name(faces), "\", \"", name(plane[0]), "\", \"", name(plane[1]),
+        "\")).reset_index(\"cell\", drop=True)), which data.regrid brings to rows and columns, or remap "
+        "it to latitudes and longitudes");
+  }
+  if (axes.horizontal()) return "";
+  const FileVariable* const mapping = file_->grid_mapping(variable);
+  if (mapping != nullptr && mapping->text("grid_mapping_name") == "healpix") {
+    const std::int64_t sides = healpix_sides(variable);
+    if (sides == 0)
+      return concat("its grid mapping ", mapping->name,
+                    " is HEALPix, and says neither refinement_level nor healpix_nside");
+    return concat(
+        "its grid mapping ", mapping->name, " is HEALPix of ", sides, " sides, which has ",
+        12 * sides * sides, " pixels, and none of its dimensions (", join(variable.dimensions, ", "),
+        ") has as many; of some of the pixels a variable along their dimension with the standard_name "
+        "healpix_index says the numbers");
+  }
+  static constexpr std::array<std::string_view, 5> kCells = {"ncells", "nCells", "ncell", "cell", "cells"};
+  for (int d = rank - 1; d >= 0; --d) {
+    const bool named = std::ranges::find(kCells, name(d)) != kCells.end();
+    if (!named && (d < rank - 1 || variable.text("CDI_grid_type") != "unstructured")) continue;
+    return concat("its points along ", name(d),
+                  " are cells whose latitudes and longitudes are not in this file; put them into it from the "
+                  "file of the grid (cdo -f nc4 -setgrid,GRIDFILE IN OUT), or remap it to latitudes and "
+                  "longitudes (cdo -f nc4 -remapcon,r360x180 -setgrid,GRIDFILE IN OUT)");
+  }
+  return "";
 }
 
 /// Of a mapping of HEALPix (CF: `refinement_level`; others: `healpix_nside`); 0 of others.

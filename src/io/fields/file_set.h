@@ -419,6 +419,8 @@ class FileSet {
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);
+  void refuse_tile(const Part& part, const std::vector<double>& latitudes,
+                   const std::vector<double>& longitudes);
   [[noreturn]] void refuse_list(const Part& part, Regrid method);
   RegridOptions regrid_of(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable, bool uniform) const;

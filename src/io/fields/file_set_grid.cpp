@@ -100,6 +100,7 @@ void FileSet::place(Part& part, Regrid method) {
                      : file.coordinates(dimension(*part.variable, axis));
   };
   const std::vector<double> latitudes = points(part.axes.latitude), longitudes = points(part.axes.longitude);
+  if (!projected) refuse_tile(part, latitudes, longitudes);
   if (makes_grid) make_grid(latitudes, longitudes, projected, file.file().path());
   const bool one_by_one = method == Regrid::kNearest || method == Regrid::kInverseDistance;
   if (projected && one_by_one && !makes_grid && !lies_on_projection(part, latitudes, longitudes))
@@ -107,6 +108,27 @@ void FileSet::place(Part& part, Regrid method) {
   map_axes(part, latitudes, longitudes, method);
   if (makes_grid && projected && selection_.like) turn_projection(part, latitudes, longitudes);
   if (projected) place_on_projection(part);
+}
+
+/// Rows and columns of a tile of FMS (FV3, GFDL's models), whose numbers have units of degrees.
+void FileSet::refuse_tile(const Part& part, const std::vector<double>& latitudes,
+                          const std::vector<double>& longitudes) {
+  const std::string rows = without_groups(dimension(*part.variable, part.axes.latitude)),
+                    columns = without_groups(dimension(*part.variable, part.axes.longitude));
+  if (!rows.starts_with("grid_y") || !columns.starts_with("grid_x")) return;
+  const auto are_numbers = [](const std::vector<double>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] != static_cast<double>(i + 1)) return false;
+    return values.size() > 1;
+  };
+  if (!are_numbers(latitudes) || !are_numbers(longitudes)) return;
+  throw DataError(
+      concat(part.variable->name, " in ", use(part.file).file().path(), " lies on rows 1 to ",
+             latitudes.size(), " and columns 1 to ", longitudes.size(), " of a tile (", rows, ", ", columns,
+             "), which are numbers and no degrees, whatever their units say; add the latitudes and "
+             "longitudes of its points from the file of the grid (grid_lat, grid_lon) as variables "
+             "along both, in degrees_north and degrees_east, and leave the variables ",
+             rows, " and ", columns, " out, or remap it to latitudes and longitudes (fregrid)"));
 }
 
 void FileSet::refuse_list(const Part& part, Regrid method) {

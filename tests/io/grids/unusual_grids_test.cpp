@@ -133,6 +133,63 @@ TEST(UnusualGrids, OnePointMayLieAtLatitudeAndLongitude0) {
   EXPECT_EQ(places.longitude[98], 0);
 }
 
+/// As FMS writes the tiles of a cubed sphere: numbers of rows and columns that are called degrees.
+TEST(UnusualGrids, NumbersOfATileAreNoDegrees) {
+  const testing::TemporaryFolder folder;
+  const auto write_tile = [&](const std::string& name, const Numbers& rows, const Numbers& columns,
+                              const char* row_name = "grid_yt", const char* column_name = "grid_xt") {
+    const std::string path = concat(folder.path(), "/", name);
+    testing::NetcdfWriter file(path);
+    const std::vector<int> dimensions = {add_axis(file, "time", {0}, "hours since 2020-01-01"),
+                                         add_axis(file, row_name, rows, "degrees_N"),
+                                         add_axis(file, column_name, columns, "degrees_E")};
+    const int field = file.variable("sst", NC_DOUBLE, dimensions);
+    file.end();
+    file.put(field, random_values(rows.size() * columns.size(), 0, 2));
+    return path;
+  };
+  const auto refusal = [](const std::vector<std::string>& paths, Overlap overlap = Overlap::kEqual) {
+    FileSet files(paths, {.overlap = overlap});
+    return refusal_of([&] { files.select(kSst, true); });
+  };
+  const Numbers twelve = range(1, 1, 12);
+  const std::string one = write_tile("tile1.nc", twelve, twelve),
+                    two = write_tile("tile2.nc", twelve, twelve);
+  expect_says(refusal({one}), "sst in " + one + " lies on rows 1 to 12 and columns 1 to 12 of a tile");
+  expect_says(refusal({one, two}, Overlap::kFirst), "which are numbers and no degrees");
+  EXPECT_EQ(refusal({write_tile("axes.nc", range(0.5, 1, 12), range(0.5, 1, 12))}), "") << "degrees";
+  EXPECT_EQ(refusal({write_tile("area.nc", twelve, twelve, "lat", "lon")}), "") << "of an area";
+}
+
+TEST(UnusualGrids, FacesOfACubeAreToBeStacked) {
+  const testing::TemporaryFolder folder;
+  const auto refusal = [&](const char* name, int faces, bool with_places) {
+    const std::string path = folder.path() + "/cube.nc";
+    {
+      testing::NetcdfWriter file(path);
+      const int time = add_axis(file, "time", {0}, "hours since 2020-01-01"),
+                face = file.dimension(name, static_cast<std::size_t>(faces)), y = file.dimension("y", 2),
+                x = file.dimension("x", 3);
+      const int field = file.variable("sst", NC_DOUBLE, {time, face, y, x});
+      for (const auto& [degrees, units] :
+           {std::pair{"lats", "degrees_north"}, std::pair{"lons", "degrees_east"}}) {
+        if (with_places) file.text(file.variable(degrees, NC_DOUBLE, {face, y, x}), "units", units);
+      }
+      file.end();
+      file.put(field, Numbers(static_cast<std::size_t>(6 * faces), 1.0));
+    }
+    FileSet files({path});
+    return refusal_of([&] { files.select(kSst, true); });
+  };
+  for (const bool with_places : {false, true}) {
+    expect_says(refusal("tile", 6, with_places),
+                "(in xarray ds.stack(cell=(\"tile\", \"y\", \"x\")).reset_index(\"cell\", drop=True))");
+    expect_says(refusal("nf", 6, with_places), "its dimension nf counts the faces of a cubed sphere");
+    expect_says(refusal("face", 13, with_places), "ds.stack(cell=(\"face\", \"y\", \"x\")");
+  }
+  expect_says(refusal("tile", 2, true), "its dimension tile has 2 entries");
+}
+
 /// As newer conventions of CF have its mapping, and with pixels that a coordinate numbers.
 TEST(UnusualGrids, PixelsOfHealpixAreThoseOfTheirNumbers) {
   const Rows rings = healpix(8);
