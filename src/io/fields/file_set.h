@@ -238,6 +238,9 @@ class FileSet {
   /// Whether rows and columns of a projected grid go round a circle.
   struct GoesRound {
     bool rows = false, columns = false;
+    /// So many of the last columns lie where the first ones do, as the halo of ORCA grids; then columns do
+    /// not go round, for the first one stands once more before the end.
+    std::int64_t repeated = 0;
   };
   /// The last column does where it lies beside the first one, the last row where it lies at the first one, as
   /// far as places in the first, middle and last row show; also where these have none.
@@ -461,6 +464,7 @@ class FileSet {
   std::optional<std::size_t> other_places(const SampledPlaces& found) const;
   /// Of latitudes and longitudes.
   using PlaceVariables = std::array<const FileVariable*, 2>;
+  std::int64_t repeated_columns() const;
   SampledPlaces sample_degrees(const std::array<Part, 2>& parts);
   PointPlaces degrees_at(const std::array<Part, 2>& parts, const Box& box);
   void forget_zeros(int file, const PlaceVariables& variables, std::span<double> latitudes,

@@ -7,7 +7,6 @@
 #include "fields/file_set.h"
 #include "files/field_attributes.h"
 #include "grids/degrees.h"
-#include "grids/nearest_points.h"
 
 namespace jigsaw::inline fields {
 
@@ -57,32 +56,6 @@ FileSet::Regridded FileSet::regridded(const Field& field) const {
 
 bool FileSet::is_regridded(const Field& field) const {
   return std::ranges::any_of(series(field).parts, [](const Part& part) { return part.regridded(); });
-}
-
-FileSet::GoesRound FileSet::goes_round() const {
-  if (!sampled_places_) return {};
-  const std::vector<double>&latitudes = (*sampled_places_)[0], &longitudes = (*sampled_places_)[1];
-  const std::size_t count = latitudes.size() / 3;  // of the first, middle and last row
-  if (count < 3) return {};
-  const auto chord = [&](std::size_t one, std::size_t other) {
-    return chord_between(unit_vector(latitudes[one], longitudes[one]),
-                         unit_vector(latitudes[other], longitudes[other]));
-  };
-  // Ends lie beside each other where they are about as far apart as the points there; where one of these has
-  // no place the row says nothing.
-  int closed = 0, open = 0;
-  for (std::size_t row = 0; row < 3; ++row) {
-    const std::size_t first = row * count, last = first + count - 1;
-    const double apart = chord(first, last), step = std::max(chord(first, first + 1), chord(last - 1, last));
-    if (std::isnan(apart) || std::isnan(step)) continue;
-    ++(apart <= 2 * step ? closed : open);
-  }
-  bool same_rows = true;
-  for (std::size_t column = 0; column + 1 < count; ++column) {
-    const double apart = chord(column, 2 * count + column), step = chord(column, column + 1);
-    if (apart > 2 * step) same_rows = false;
-  }
-  return {same_rows, open == 0 || closed > open};
 }
 
 std::optional<double> FileSet::height_of(const Field& field) {

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "fields/file_set.h"
+#include "grids/degrees.h"
+#include "grids/nearest_points.h"
 
 namespace jigsaw::inline fields {
 
@@ -251,11 +253,64 @@ bool FileSet::has_zeros(int file, const PlaceVariables& variables) {
   return zeros_[key] = found > kRepeated;
 }
 
+FileSet::GoesRound FileSet::goes_round() const {
+  if (!sampled_places_) return {};
+  const std::vector<double>&latitudes = (*sampled_places_)[0], &longitudes = (*sampled_places_)[1];
+  const std::size_t count = latitudes.size() / 3;  // of the first, middle and last row
+  if (count < 3) return {};
+  const auto chord = [&](std::size_t one, std::size_t other) {
+    return chord_between(unit_vector(latitudes[one], longitudes[one]),
+                         unit_vector(latitudes[other], longitudes[other]));
+  };
+  // Ends lie beside each other where they are about as far apart as the points there; where one of these has
+  // no place the row says nothing.
+  int closed = 0, open = 0;
+  for (std::size_t row = 0; row < 3; ++row) {
+    const std::size_t first = row * count, last = first + count - 1;
+    const double apart = chord(first, last), step = std::max(chord(first, first + 1), chord(last - 1, last));
+    if (std::isnan(apart) || std::isnan(step)) continue;
+    ++(apart <= 2 * step ? closed : open);
+  }
+  bool same_rows = true;
+  for (std::size_t column = 0; column + 1 < count; ++column) {
+    const double apart = chord(column, 2 * count + column), step = chord(column, column + 1);
+    if (apart > 2 * step) same_rows = false;
+  }
+  const std::int64_t repeated = repeated_columns();
+  return {same_rows, repeated == 0 && (open == 0 || closed > open), repeated};
+}
+
+/// GoesRound::repeated.
+std::int64_t FileSet::repeated_columns() const {
+  constexpr std::int64_t kMost = 4;
+  const std::vector<double>&latitudes = (*sampled_places_)[0], &longitudes = (*sampled_places_)[1];
+  const std::int64_t count = std::ssize(latitudes) / 3;
+  const auto repeats = [&](std::int64_t columns) {
+    bool compared = false;
+    for (std::int64_t i = 0; i < 3 * columns; ++i) {
+      const auto first = static_cast<std::size_t>(i / columns * count + i % columns),
+                 other = first + static_cast<std::size_t>(count - columns);
+      const double north = latitudes[first] - latitudes[other],
+                   east = around(longitudes[first] - longitudes[other], 0);
+      if (std::isnan(north) || std::isnan(east)) continue;
+      if (std::abs(north) > kSameDegrees || std::abs(east) > kSameDegrees) return false;
+      compared = true;
+    }
+    return compared;
+  };
+  for (std::int64_t columns = 1; columns <= std::min(kMost, count / 3); ++columns)
+    if (repeats(columns)) return columns;
+  return 0;
+}
+
 void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out) {
   require(places_.has_value(), "the grid has coordinates along its axes");
   const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
-  const PointPlaces places = read_degrees(box);
-  std::ranges::copy(axis == 0 ? places.latitude : places.longitude, out.begin());
+  read_part<double>(places_->parts[axis], 0, 0, box, out);
+  if (std::ranges::find(out, 0.0) != out.end()) {
+    const PointPlaces places = read_degrees(box);
+    std::ranges::copy(axis == 0 ? places.latitude : places.longitude, out.begin());
+  }
   require_everywhere(axis, box, out);
   for (double& degrees : out) {
     if (axis == 1) degrees = around(degrees, places_->middle);

@@ -133,6 +133,46 @@ TEST(UnusualGrids, OnePointMayLieAtLatitudeAndLongitude0) {
   EXPECT_EQ(places.longitude[98], 0);
 }
 
+/// Rows of 5° on columns of 10° round the globe, of which `repeated` stand once more at the end.
+Projection halo(std::size_t repeated) {
+  Projection grid{9, 36 + repeated, {}, {}};
+  for (std::size_t i = 0; i < grid.rows; ++i) {
+    for (std::size_t j = 0; j < grid.columns; ++j) {
+      const auto column = static_cast<double>(j % 36);
+      grid.latitudes.push_back(-20 + 5 * static_cast<double>(i) + std::sin(column));
+      grid.longitudes.push_back(73 + 10 * column > 180 ? 73 + 10 * column - 360 : 73 + 10 * column);
+    }
+  }
+  return grid;
+}
+
+/// As in the halo of ORCA's grids.
+TEST(UnusualGrids, ColumnsThatStandTwiceAreOneNeighbour) {
+  const testing::TemporaryFolder folder;
+  for (const std::size_t repeated : {0U, 1U, 2U, 3U}) {
+    const Projection whole = halo(repeated), once = halo(0);
+    const Numbers values = random_values(9 * 36, 0.1, 5);
+    Numbers in_file;
+    for (std::size_t i = 0; i < whole.latitudes.size(); ++i)
+      in_file.push_back(values[i / whole.columns * 36 + i % whole.columns % 36]);
+    const std::string path = write(folder, whole, "t2m", in_file);
+    FileSet own({path});
+    own.select(kT2m, true);
+    EXPECT_EQ(own.goes_round().repeated, static_cast<std::int64_t>(repeated));
+    EXPECT_EQ(own.goes_round().columns, repeated == 0) << repeated;
+    for (const Regrid method : {Regrid::kNearest, Regrid::kInverseDistance}) {
+      FileSet files({path}, {.regrid = {method, {}, {16.3, -16.7, 3}, {1.7, 355.7, 6}}});
+      files.select(kT2m, true);
+      const Numbers found = read_all(files, kT2m);
+      expect_near(found,
+                  expected_of_scattered(once.latitudes, once.longitudes, values,
+                                        targets(range(16.3, -3, 12), range(1.7, 6, 60)), method, 36),
+                  concat(repeated, " columns, method ", static_cast<int>(method)));
+      expect_pieces(files, kT2m, found);
+    }
+  }
+}
+
 /// As FMS writes the tiles of a cubed sphere: numbers of rows and columns that are called degrees.
 TEST(UnusualGrids, NumbersOfATileAreNoDegrees) {
   const testing::TemporaryFolder folder;
