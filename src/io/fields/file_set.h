@@ -71,7 +71,8 @@ struct FieldDescription {
   /// channels those that were selected.
   std::optional<CoordinateDescription> level;
   std::int64_t level_position = 0;  ///< of the field's among them
-  /// Other coordinates that its variable names and that have one value each, as the height of t2m.
+  /// Other coordinates that its variable names and that have one value each, as the height of t2m, or that of
+  /// a dimension of one level where the field names none.
   std::vector<CoordinateDescription> scalars;
 };
 

@@ -1,6 +1,7 @@
 // What the files say of fields and of the points of the grid, for files that are written.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -104,6 +105,11 @@ FieldDescription FileSet::describe(const Field& field) {
   if (!source.absent) {
     const FileVariable* const level = field.level ? file.scalar_level(*part.variable) : nullptr;
     result.scalars = file.scalars_of(*part.variable, level);
+    // A dimension of one level that goes without saying is none of what is written.
+    if (!field.level && part.axes.level >= 0 && part.variable->shape[part.axes.level] == 1) {
+      CoordinateDescription one = file.describe(dimension(*part.variable, part.axes.level));
+      if (one.values.size() == 1) result.scalars.push_back(std::move(one));
+    }
   }
   return result;
 }
