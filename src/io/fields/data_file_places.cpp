@@ -180,9 +180,9 @@ ListedPlaces DataFile::places_of_healpix(const FileVariable& variable, int d) {
                     order = scheme.empty() ? mapping.text("healpix_order") : scheme;
   const bool nested = order == "nested" || order == "nest";
   if (!nested && order != "ring") {
-    throw DataError(
-        concat(file_->path(), " names the order \"", printable(order.substr(0, 60)),
-               "\" of HEALPix; healpix_order, or indexing_scheme, must be \"ring\" or \"nested\""));
+    throw DataError(concat(file_->path(), " names the order \"", printable(order.substr(0, 60)),
+                           "\" of HEALPix; ", scheme.empty() ? "healpix_order" : "indexing_scheme",
+                           " must be \"ring\" or \"nested\""));
   }
   if (nested && (sides & (sides - 1)) != 0)
     throw DataError(
