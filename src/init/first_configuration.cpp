@@ -83,8 +83,10 @@ OpenedFields catalogue_of(const FirstOptions& options, const std::vector<std::st
   return opened;
 }
 
-/// Throws where a variable is a field in time but for one thing, so that the files are none of images.
+/// Throws where a variable is a field in time but for one thing, so that the files are none of images or
+/// sequences.
 void refuse_near_fields(const OpenedFields& opened, const std::vector<std::string>& paths) {
+  if (const std::string why = refusal_of_grid(paths.front()); !why.empty()) throw DataError(why);
   for (const std::string& path : opened.refusals.empty() ? std::vector<std::string>() : paths) {
     const std::string why = refusal_of_field(path);
     if (!why.empty()) throw DataError(why);

@@ -140,6 +140,21 @@ std::string refusal_of_field(const std::string& path) {
   return found == variables.end() ? "" : refusal_of(file.file(), *found);
 }
 
+std::string refusal_of_grid(const std::string& path) {
+  const DataFile file = open_by_name(path);
+  for (const FileVariable& variable : file.file().variables()) {
+    const FieldAxes axes = file.axes(variable);
+    if (!variable.numeric() || axes.time < 0 || file.unread_grid(variable, axes).empty()) continue;
+    if (!file.counts_dates(variable.dimensions[static_cast<std::size_t>(axes.time)])) continue;
+    try {
+      file.require_field(variable);
+    } catch (const DataError& error) {
+      return error.what();
+    }
+  }
+  return "";
+}
+
 std::string lack_of_field(const std::string& path) {
   const DataFile file = open_by_name(path);
   const FileVariable* largest = nullptr;

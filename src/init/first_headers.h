@@ -27,6 +27,9 @@ std::vector<std::string> differing_scalars(const std::vector<std::string>& paths
 bool has_fields_in_time(const std::string& path);
 /// Why the first such variable that cannot be read cannot be; "" where there is none.
 std::string refusal_of_field(const std::string& path);
+/// Why the first variable with dates lies on a grid that cannot be read, though it is known
+/// (DataFile::unread_grid); "" where none does.
+std::string refusal_of_grid(const std::string& path);
 /// What the largest variable lacks that looks like a field, by names of dimensions or attributes of CF, to be
 /// one in time; "" where none looks so.
 std::string lack_of_field(const std::string& path);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -143,9 +144,11 @@ NamedDim named_dim(const std::string& dimension) {
   static constexpr std::array<std::string_view, 10> kSamples = {
       "sample", "samples",     "trajectory", "trajectories", "traj",
       "run",    "realization", "ensemble",   "batch",        "n"};
-  static constexpr std::array<std::string_view, 15> kPlaces = {
-      "lat", "lon",   "latitude", "longitude",      "rlat",        "rlon",      "nlat",      "nlon",
-      "lev", "level", "plev",     "pressure_level", "south_north", "west_east", "bottom_top"};
+  // Of the earth, or the limits of cells.
+  static constexpr std::array<std::string_view, 21> kPlaces = {
+      "lat",        "lon",  "latitude", "longitude", "rlat",           "rlon",        "nlat",
+      "nlon",       "lev",  "level",    "plev",      "pressure_level", "south_north", "west_east",
+      "bottom_top", "bnds", "nbnd",     "nbnds",     "axis_nbounds",   "tbnd",        "vertices"};
   const std::string name = to_lower(without_groups(dimension));
   const auto is_one_of = [&](const auto& names) { return std::ranges::find(names, name) != names.end(); };
   return is_one_of(kTimes)      ? NamedDim::kTime
@@ -193,9 +196,10 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
   const std::unique_ptr<VariableFile> opened = open_named(path);
   if (!opened) return std::nullopt;
   const VariableFile& file = *opened;
+  const std::set<std::string> bounds = bounds_in(file);  // of cells, which are no fields
   const FileVariable* first = nullptr;
   for (const FileVariable& variable : file.variables())
-    if (named_layout(variable) && !variable.holds_flags() &&
+    if (named_layout(variable) && !variable.holds_flags() && !bounds.contains(variable.name) &&
         (first == nullptr || variable.shape.count() > first->shape.count()))
       first = &variable;
   if (first == nullptr) return std::nullopt;
@@ -209,7 +213,7 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
            (its->vector ? without_last(variable.shape) : variable.shape) == shape;
   };
   for (const FileVariable& variable : file.variables()) {
-    if (!in_time(variable)) continue;
+    if (!in_time(variable) || bounds.contains(variable.name)) continue;
     if (variable.holds_flags()) {
       fields.left_out.push_back(concat(variable.name, " holds flags, which are no quantity"));
     } else {
@@ -222,6 +226,7 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
         variable.shape.rank() < 2 &&
         std::ranges::find(variable.dimensions, variable.name) != variable.dimensions.end();
     if (!variable.numeric() || in_time(variable) || is_coordinate || variable.shape.rank() == 0) continue;
+    if (bounds.contains(variable.name)) continue;
     add_constant_or_leave_out(fields, variable, false);
   }
   return fields;

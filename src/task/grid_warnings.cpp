@@ -72,12 +72,27 @@ std::string misfit(const EdgeUse& use, const Grid& grid) {
                                            : "do not end half a row before both poles");
 }
 
+/// @param repeated  FileSet::GoesRound::repeated, above 0.
+std::string copies_text(std::int64_t repeated) {
+  return repeated == 1
+             ? "the last column of the data lies where the first one does"
+             : concat("the last ", repeated, " columns of the data lie where the first ", repeated, " do");
+}
+
+std::string cut_text(std::int64_t repeated) {
+  return concat("isel(x=slice(0, -", repeated, "))");
+}
+
 /// The same of a grid whose points have latitudes and longitudes of their own.
 std::string misfit_of_places(const EdgeUse& use, const FileSet::GoesRound& places) {
   if (crosses_poles(use))
     return "each point of the data has a latitude and a longitude of its own, so that rows do not end at "
            "poles";
   if (use.mode != "circular" || (use.axis == 0 ? places.rows : places.columns)) return "";
+  if (use.axis == 1 && places.repeated > 0) {
+    return concat(copies_text(places.repeated), ", not beside, and go round once cut off (in xarray ",
+                  cut_text(places.repeated), ")");
+  }
   return use.axis == 0 ? "the last row of the data does not lie at the first one"
                        : "the last column of the data does not lie beside the first one";
 }
@@ -141,11 +156,21 @@ std::vector<std::string> edge_warnings(const Json& model, const SampleSource& da
 std::vector<std::string> area_warnings(const Configuration& configuration, const SampleSource& data) {
   const auto* forecasts = dynamic_cast<const Dataset*>(&data);
   if (forecasts == nullptr || data.grid().geographic || !forecasts->options().cell_area.empty()) return {};
-  if (!field_loss_options(configuration.loss).area_weighted) return {};
-  return {
-      "loss.area_weighted is true, but all cells of the data count alike, in loss and scores, for each point "
-      "has a latitude and a longitude of its own; data.cell_area names a variable with the areas of cells, "
-      "or is \"auto\"; where cells are to count alike, set loss.area_weighted to false"};
+  std::vector<std::string> warnings;
+  if (field_loss_options(configuration.loss).area_weighted) {
+    warnings.emplace_back(
+        "loss.area_weighted is true, but all cells of the data count alike, in loss and scores, for each "
+        "point has a latitude and a longitude of its own; data.cell_area names a variable with the areas of "
+        "cells, or is \"auto\"; where cells are to count alike, set loss.area_weighted to false");
+  }
+  if (const std::int64_t repeated = forecasts->files().goes_round().repeated; repeated > 0) {
+    warnings.push_back(
+        concat(copies_text(repeated),
+               ", so that these points count twice, in loss and scores; data.cell_area lets copies "
+               "share the weight of one, or cut them off (in xarray ",
+               cut_text(repeated), ")"));
+  }
+  return warnings;
 }
 
 std::vector<std::string> target_warnings(const SampleSource& data) {

@@ -25,7 +25,8 @@ std::vector<std::string> edge_warnings(const Json& model, const Grid& grid,
 std::vector<std::string> edge_warnings(const Json& model, const SampleSource& data);
 
 /// That loss.area_weighted says nothing, where the points of a grid have latitudes and longitudes of their
-/// own and data.cell_area does not say how they count.
+/// own and data.cell_area does not say how they count; and that points count twice which stand in the first
+/// and in the last columns.
 std::vector<std::string> area_warnings(const Configuration& configuration, const SampleSource& data);
 
 /// Of each target whose fields are brought from another grid to that of the first target, so that what is

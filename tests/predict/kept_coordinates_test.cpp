@@ -55,10 +55,11 @@ std::string write_daily(const std::string& path, bool uneven, const char* units 
   return path;
 }
 
-std::string write_of(const TemporaryFolder& folder, const std::string& input, int every, bool means) {
+std::string write_of(const TemporaryFolder& folder, const std::string& input, int every, bool means,
+                     const RegridOptions& regrid = {}) {
   const std::string path = folder.path() + "/out.nc";
   std::filesystem::remove(path);
-  FileSet files({input});
+  FileSet files({input}, {.regrid = regrid});
   ForecastContents contents{{12 * kHour}, kDay, {0, 4}, {{"t2m", {}}, {"u10", {}}}, false, {}};
   contents.leads.every = every;
   contents.leads.means = means;
@@ -82,6 +83,41 @@ TEST(ForecastFile, KeepsScalarCoordinatesOfVariables) {
   EXPECT_EQ(file.values("layer"), (std::vector<double>{9, 11}));
   EXPECT_FALSE(file.has("run")) << "the start of the forecasts is another";
   EXPECT_FALSE(file.has("other")) << "no variable names it";
+}
+
+/// As of ICON: a dimension of one height, of fields on a list of points that are brought to rows and columns.
+TEST(ForecastFile, KeepsTheHeightOfADimensionOfOneEntry) {
+  const TemporaryFolder folder;
+  const std::string input = folder.path() + "/cells.nc";
+  {
+    testing::NetcdfWriter file(input);
+    const int time = file.dimension("time", 3), upright = file.dimension("height_2", 1),
+              cell = file.dimension("ncells", 4);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              height = file.variable("height_2", NC_DOUBLE, {upright}),
+              lats = file.variable("clat", NC_DOUBLE, {cell}),
+              lons = file.variable("clon", NC_DOUBLE, {cell});
+    file.text(times, "units", "days since 1970-01-01");
+    file.text(height, "units", "m");
+    file.text(height, "standard_name", "height");
+    file.text(lats, "units", "degrees_north");
+    file.text(lons, "units", "degrees_east");
+    for (const char* const name : {"t2m", "u10"}) {
+      const int field = file.variable(name, NC_FLOAT, {time, upright, cell});
+      file.put(field, std::vector<double>(12, 280));
+    }
+    file.put(times, std::vector<double>{0.5, 1.5, 2.5});
+    file.put(height, std::vector<double>{2});
+    file.put(lats, std::vector<double>{50, 50, 60, 60});
+    file.put(lons, std::vector<double>{0, 10, 0, 10});
+  }
+  const NetcdfReader file(
+      write_of(folder, input, 1, false, {Regrid::kNearest, {}, {60, 50, 10}, {0, 10, 10}}));
+  EXPECT_EQ(file.text("t2m", "coordinates"), "valid_time height_2");
+  EXPECT_EQ(file.text("u10", "coordinates"), "valid_time height_2");
+  EXPECT_EQ(file.values("height_2"), std::vector<double>{2});
+  EXPECT_EQ(file.text("height_2", "units"), "m");
+  EXPECT_EQ(file.text("height_2", "standard_name"), "height");
 }
 
 TEST(ForecastFile, DailyMeansKeepTheBoundsOfTheirTimes) {

@@ -167,6 +167,12 @@ TEST(EdgeWarnings, SayWhatPointsWithPlacesOfTheirOwnDoNotHave) {
             (Lines{poles,
                    "model.padding_mode is \"circular\" along the second dim, but the last column of the data "
                    "does not lie beside the first one; \"replicate\" takes the last point there"}));
+  EXPECT_EQ(
+      edge_warnings(globe, grid, FileSet::GoesRound{false, false, 2}),
+      (Lines{poles,
+             "model.padding_mode is \"circular\" along the second dim, but the last 2 columns of the data "
+             "lie where the first 2 do, not beside, and go round once cut off (in xarray "
+             "isel(x=slice(0, -2))); \"replicate\" takes the last point there"}));
   const Json swin = {{"type", "swin"}, {"circular", true}};
   EXPECT_EQ(edge_warnings(swin, grid, FileSet::GoesRound{false, true}), Lines());
   EXPECT_EQ(

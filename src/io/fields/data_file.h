@@ -56,6 +56,12 @@ struct CoordinateDescription {
 /// Whether a variable names a coordinate in its `coordinates` (CF, section 5).
 bool names_coordinate(const FileVariable& variable, const FileVariable& coordinate);
 
+/// Throws DataError where it is not known whether a list of points has its places in degrees or radians: no
+/// unit is said and the values may be either, or they are those of the globe in radians and called degrees.
+/// @param places  of the whole list, as they follow from the units.
+void require_known_unit(const std::string& path, const FileVariable& latitudes,
+                        const FileVariable& longitudes, const ListedPlaces& places);
+
 /// A file whose variables name their dimensions, as fields on axes: these are recognised by the
 /// standard_name, units or axis of their coordinate variable, else by name, and coordinates are decoded once.
 class DataFile {
@@ -92,7 +98,8 @@ class DataFile {
   /// they are not in degrees, or those of a list in radians.
   std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
   /// Of a list of points whose places are those of a grid that the file names, not of variables: HEALPix by
-  /// its grid mapping (`healpix_nside`, `healpix_order`), and reduced Gaussian grids as CDO writes them
+  /// its grid mapping (`healpix_nside`, `healpix_order`, or `refinement_level`, `indexing_scheme` of CF) and
+  /// the numbers of its pixels where a coordinate says these, and reduced Gaussian grids as CDO writes them
   /// (`reduced_points` beside `lat`). Nothing elsewhere. @throws DataError
   std::optional<ListedPlaces> named_places(const FileVariable& variable);
   /// The variable of this name, also in a group (of several the one with the level that is asked for, or
@@ -106,6 +113,10 @@ class DataFile {
   /// @param uniform  whether it may be a series in time without places.
   void require_field(const FileVariable& variable, const std::vector<std::string>& free = {},
                      bool uniform = false) const;
+
+  /// Why a variable cannot be read that lies on a grid of which it is known what helps: faces of a cubed
+  /// sphere, HEALPix and unstructured grids whose points have no places in the file; "" elsewhere.
+  std::string unread_grid(const FileVariable& variable, const FieldAxes& axes) const;
 
   /// What times() are asked for of a field with these axes: its dimension of times, or, of a file that holds
   /// one state, a scalar coordinate (CF, section 5.7); nothing where nothing says its time.
@@ -171,6 +182,8 @@ class DataFile {
   void find_projection(const FileVariable& variable, FieldAxes& axes) const;
   void find_cells(const FileVariable& variable, FieldAxes& axes) const;
   std::int64_t healpix_sides(const FileVariable& variable) const;
+  const FileVariable* pixel_numbers(const std::string& dimension) const;
+  ListedPlaces places_of_healpix(const FileVariable& variable, int d);
   const FileVariable* reduced_points() const;
   int named_cells(const FileVariable& variable) const;
   int other_time_axis(const FileVariable& variable, const FieldAxes& axes) const;

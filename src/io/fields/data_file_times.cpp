@@ -80,11 +80,12 @@ std::vector<Time> DataFile::middles(const std::string& dimension) {
   const FileVariable& variable = require_times(dimension);
   const FileVariable* const bounds = bounds_of(variable);
   if (bounds == nullptr) return stamps;
-  const std::vector<double> limits = file_->read_all(*bounds);
-  std::vector<double> middles;
-  for (std::size_t i = 0; i + 1 < limits.size(); i += 2) middles.push_back(0.5 * (limits[i] + limits[i + 1]));
-  std::vector<Time> times = decode_times(middles, variable.text("units"), variable.text("calendar"),
-                                         concat(bounds->name, " of ", file_->path()));
+  const std::vector<Time> limits =
+      decode_times(file_->read_all(*bounds), variable.text("units"), variable.text("calendar"),
+                   concat(bounds->name, " of ", file_->path()));
+  std::vector<Time> times;
+  for (std::size_t i = 0; i + 1 < limits.size(); i += 2)
+    times.push_back(floor_div(limits[i] + limits[i + 1], 2));
   // Bounds that were never filled say nothing.
   for (std::size_t i = 0; i < times.size(); ++i)
     if (std::abs(times[i] - stamps[i]) > 31 * kDay) return stamps;

@@ -73,7 +73,8 @@ struct FieldDescription {
   /// channels those that were selected.
   std::optional<CoordinateDescription> level;
   std::int64_t level_position = 0;  ///< of the field's among them
-  /// Other coordinates that its variable names and that have one value each, as the height of t2m.
+  /// Other coordinates that its variable names and that have one value each, as the height of t2m, or that of
+  /// a dimension of one level where the field names none.
   std::vector<CoordinateDescription> scalars;
 };
 
@@ -242,6 +243,9 @@ class FileSet {
   /// Whether rows and columns of a projected grid go round a circle.
   struct GoesRound {
     bool rows = false, columns = false;
+    /// So many of the last columns lie where the first ones do, as the halo of ORCA grids; then columns do
+    /// not go round, for the first one stands once more before the end.
+    std::int64_t repeated = 0;
   };
   /// The last column does where it lies beside the first one, the last row where it lies at the first one, as
   /// far as places in the first, middle and last row show; also where these have none.
@@ -439,6 +443,8 @@ class FileSet {
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);
+  void refuse_tile(const Part& part, const std::vector<double>& latitudes,
+                   const std::vector<double>& longitudes);
   [[noreturn]] void refuse_list(const Part& part, Regrid method);
   RegridOptions regrid_of(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable, bool uniform) const;
@@ -479,7 +485,14 @@ class FileSet {
   void turn_projection(Part& part, const std::vector<double>& rows, const std::vector<double>& columns);
   void place_on_projection(const Part& part);
   std::optional<std::size_t> other_places(const SampledPlaces& found) const;
-  std::vector<double> sample_degrees(const Part& part);
+  /// Of latitudes and longitudes.
+  using PlaceVariables = std::array<const FileVariable*, 2>;
+  std::int64_t repeated_columns() const;
+  SampledPlaces sample_degrees(const std::array<Part, 2>& parts);
+  PointPlaces degrees_at(const std::array<Part, 2>& parts, const Box& box);
+  void forget_zeros(int file, const PlaceVariables& variables, std::span<double> latitudes,
+                    std::span<double> longitudes);
+  bool has_zeros(int file, const PlaceVariables& variables);
   void require_everywhere(std::size_t axis, const Box& box, std::span<const double> degrees);
   void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
                  const std::string& path);
@@ -559,6 +572,8 @@ class FileSet {
   };
   std::deque<KeptWeights> kept_weights_;
   std::mutex kept_weights_mutex_;
+  std::map<std::pair<int, std::string>, bool> zeros_;  ///< has_zeros() by file and latitudes
+  std::mutex zeros_mutex_;
   std::vector<double> members_;  ///< their numbers, where all are read
   std::string members_file_;
   std::set<std::pair<int, std::string>> noted_members_;  ///< file and dimension

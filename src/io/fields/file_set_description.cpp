@@ -1,6 +1,7 @@
 // What the files say of fields and of the points of the grid, for files that are written.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -8,7 +9,6 @@
 #include "files/field_attributes.h"
 #include "files/value_kinds.h"
 #include "grids/degrees.h"
-#include "grids/nearest_points.h"
 
 namespace jigsaw::inline fields {
 
@@ -66,32 +66,6 @@ bool FileSet::is_regridded(const Field& field) const {
   return std::ranges::any_of(series(field).parts, [](const Part& part) { return part.regridded(); });
 }
 
-FileSet::GoesRound FileSet::goes_round() const {
-  if (!sampled_places_) return {};
-  const std::vector<double>&latitudes = (*sampled_places_)[0], &longitudes = (*sampled_places_)[1];
-  const std::size_t count = latitudes.size() / 3;  // of the first, middle and last row
-  if (count < 3) return {};
-  const auto chord = [&](std::size_t one, std::size_t other) {
-    return chord_between(unit_vector(latitudes[one], longitudes[one]),
-                         unit_vector(latitudes[other], longitudes[other]));
-  };
-  // Ends lie beside each other where they are about as far apart as the points there; where one of these has
-  // no place the row says nothing.
-  int closed = 0, open = 0;
-  for (std::size_t row = 0; row < 3; ++row) {
-    const std::size_t first = row * count, last = first + count - 1;
-    const double apart = chord(first, last), step = std::max(chord(first, first + 1), chord(last - 1, last));
-    if (std::isnan(apart) || std::isnan(step)) continue;
-    ++(apart <= 2 * step ? closed : open);
-  }
-  bool same_rows = true;
-  for (std::size_t column = 0; column + 1 < count; ++column) {
-    const double apart = chord(column, 2 * count + column), step = chord(column, column + 1);
-    if (apart > 2 * step) same_rows = false;
-  }
-  return {same_rows, open == 0 || closed > open};
-}
-
 std::optional<double> FileSet::height_of(const Field& field) {
   const Series& source = series(field);
   if (field.level || source.absent) return std::nullopt;
@@ -139,6 +113,11 @@ FieldDescription FileSet::describe(const Field& field) {
   if (!source.absent) {
     const FileVariable* const level = field.level ? file.scalar_level(*part.variable) : nullptr;
     result.scalars = file.scalars_of(*part.variable, level);
+    // A dimension of one level that goes without saying is none of what is written.
+    if (!field.level && part.axes.level >= 0 && part.variable->shape[part.axes.level] == 1) {
+      CoordinateDescription one = file.describe(dimension(*part.variable, part.axes.level));
+      if (one.values.size() == 1) result.scalars.push_back(std::move(one));
+    }
   }
   return result;
 }

@@ -239,6 +239,9 @@ ListedPlaces FileSet::places_of(const Part& part, const Box& plane) {
     return std::move(*named);
   }
   ListedPlaces places{degrees_of(part, *latitudes, plane), degrees_of(part, *longitudes, plane)};
+  if (part.axes.cells >= 0 && plane.extent[1] == latitudes->shape[0])
+    require_known_unit(file.file().path(), *latitudes, *longitudes, places);
+  forget_zeros(part.file, {latitudes, longitudes}, places.latitudes, places.longitudes);
   const auto beyond =
       std::ranges::find_if(places.latitudes, [](double value) { return std::abs(value) > 90.01; });
   if (beyond == places.latitudes.end()) return places;

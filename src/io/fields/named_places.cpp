@@ -109,9 +109,11 @@ const FileVariable* degrees_named(const VariableFile& file, std::string_view sta
 }
 
 NamedPlaces listed(VariableFile& file, const FileVariable& latitudes, const FileVariable& longitudes) {
+  ListedPlaces degrees{degrees_of(file, latitudes), degrees_of(file, longitudes)};
+  require_known_unit(file.path(), latitudes, longitudes, degrees);
   NamedPlaces places;
-  places.latitudes = degrees_of(file, latitudes);
-  places.longitudes = degrees_of(file, longitudes);
+  places.latitudes = std::move(degrees.latitudes);
+  places.longitudes = std::move(degrees.longitudes);
   places.names = names_of(file, latitudes.dimensions[0], std::ssize(places.latitudes));
   return places;
 }

@@ -51,7 +51,7 @@ bool counts_time(std::string_view units) {
 }
 
 bool counts_since(std::string_view units) {
-  return to_lower(units).find(" since ") != std::string::npos;
+  return to_lower(units).find(" since ") != std::string::npos || units == "day as %Y%m%d.%f";
 }
 
 }  // namespace jigsaw::inline files

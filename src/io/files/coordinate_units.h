@@ -13,7 +13,8 @@ bool counts_degrees(std::string_view units);
 bool counts_radians(std::string_view units);
 /// Whether units are those of a duration: "hours", "day", "ns".
 bool counts_time(std::string_view units);
-/// Whether units are those of times: "hours since …", in letters of either case.
+/// Whether units are those of times with dates: "hours since …", in letters of either case, or "day as
+/// %Y%m%d.%f".
 bool counts_since(std::string_view units);
 
 }  // namespace jigsaw::inline files

@@ -14,6 +14,8 @@ struct ListedPlaces {
 /// section 4.1).
 /// @param sides  of each of the twelve faces; nested a power of two.
 ListedPlaces healpix_places(std::int64_t sides, bool nested);
+/// The same of some of them. @param pixels  their numbers, from 0 to 12 · sides² − 1.
+ListedPlaces healpix_places(std::int64_t sides, bool nested, const std::vector<std::int64_t>& pixels);
 
 /// Points of a reduced Gaussian grid round the globe: each row begins at Greenwich.
 ListedPlaces reduced_places(const std::vector<double>& latitudes, const std::vector<std::int64_t>& in_row);

@@ -218,6 +218,12 @@ ScatteredPoints::ScatteredPoints(std::vector<double> latitudes, std::vector<doub
   if (columns_ == 0) reach_ = usual_reach();
 }
 
+/// The same for longitudes that differ by a circle.
+UnitVector ScatteredPoints::at(std::size_t point) const {
+  const double longitude = longitudes_[point];
+  return unit_vector(latitudes_[point], std::isnan(longitude) ? longitude : on_circle(longitude));
+}
+
 /// One and a half times how far the eighth neighbour is, at the middle one of some points of a list.
 double ScatteredPoints::usual_reach() const {
   constexpr std::size_t kSamples = 63, kOwn = 8;
@@ -306,6 +312,16 @@ class ScatteredPoints::Near {
       for (std::size_t d = 0; d < 3; ++d) within = within && at[d] >= low[d] && at[d] <= high[d];
       if (within) points.push_back({at, static_cast<std::int64_t>(i)});
     }
+    // Of points that stand several times, as in the halo of ORCA grids, the first one counts: they are one
+    // neighbour.
+    const auto before = [](const NearestPoints::Point& a, const NearestPoints::Point& b) {
+      return a.at == b.at ? a.number < b.number : a.at < b.at;
+    };
+    std::sort(points.begin(), points.end(), before);
+    const auto same = [](const NearestPoints::Point& a, const NearestPoints::Point& b) {
+      return a.at == b.at;
+    };
+    points.erase(std::unique(points.begin(), points.end(), same), points.end());
     return points;
   }
 

@@ -79,7 +79,8 @@ class RowPoints : public SourcePoints {
   SourceAxis latitudes_;
 };
 
-/// Points anywhere: kNearest on the sphere, and kInverseDistance of the four nearest, by great circles. A
+/// Points anywhere: kNearest on the sphere, and kInverseDistance of the four nearest, by great circles; of
+/// several at one place the first counts alone. A
 /// target has no value where the nearest point is further from it than from those before and behind it in its
 /// row and its column, or of a list than from the eighth of its neighbours and one and a half times as far as
 /// these are usually.
@@ -95,7 +96,7 @@ class ScatteredPoints : public SourcePoints {
   class Near;
 
   std::size_t size() const { return latitudes_.size(); }
-  UnitVector at(std::size_t point) const { return unit_vector(latitudes_[point], longitudes_[point]); }
+  UnitVector at(std::size_t point) const;
   double usual_reach() const;
   double reach_in_plane(std::size_t point) const;
 

@@ -78,6 +78,32 @@ CellWeights::ReadAreas areas_of_variable(FileSet& files, const Field& field) {
   };
 }
 
+/// The same, where a point of the last columns and its copy among the first ones, as far as both have an
+/// area, count half each: together once.
+/// @param repeated  FileSet::GoesRound::repeated.
+CellWeights::ReadAreas shared_by_copies(CellWeights::ReadAreas read, std::int64_t columns,
+                                        std::int64_t repeated) {
+  if (repeated == 0) return read;
+  return [read = std::move(read), columns, repeated](const Box& plane, std::span<double> out) {
+    read(plane, out);
+    const std::int64_t apart = columns - repeated;
+    for (const std::int64_t first : {std::int64_t{0}, apart}) {
+      const std::int64_t begin = std::max(plane.begin[1], first),
+                         end = std::min(plane.end(1), first + repeated);
+      if (begin >= end) continue;
+      const Box copies{{plane.begin[0], first == 0 ? begin + apart : begin - apart},
+                       {plane.extent[0], end - begin}};
+      std::vector<double> areas(static_cast<std::size_t>(copies.extent.count()));
+      read(copies, areas);
+      for (std::int64_t i = 0; i < std::ssize(areas); ++i) {
+        const std::int64_t row = i / copies.extent[1], column = begin + i % copies.extent[1];
+        const auto at = static_cast<std::size_t>(row * plane.extent[1] + column - plane.begin[1]);
+        if (areas[static_cast<std::size_t>(i)] > 0) out[at] /= 2;
+      }
+    }
+  };
+}
+
 }  // namespace
 
 std::optional<Field> variable_of_areas(const std::string& cell_area) {
@@ -89,9 +115,11 @@ CellWeights cell_weights(FileSet& files, const std::string& cell_area, Communica
   const Grid& grid = files.grid();
   const std::optional<Field> variable = variable_of_areas(cell_area);
   if (!variable && (cell_area.empty() || grid.geographic)) return CellWeights(grid.row_weights());
-  const CellWeights::ReadAreas read = variable ? areas_of_variable(files, *variable) : areas_of_places(files);
   constexpr std::int64_t kRows = 32;  // at a time, whatever the number of ranks
   const Shape extents = grid.shape();
+  const CellWeights::ReadAreas read =
+      shared_by_copies(variable ? areas_of_variable(files, *variable) : areas_of_places(files), extents[1],
+                       grid.geographic ? 0 : files.goes_round().repeated);
   const auto sum_of = [&](std::int64_t block) {
     const Box plane{{block * kRows, 0}, {std::min(kRows, extents[0] - block * kRows), extents[1]}};
     std::vector<double> areas(static_cast<std::size_t>(plane.extent.count()));

@@ -46,8 +46,9 @@ class CellWeights {
 
 /// What data.cell_area says: "": rows of a geographic grid by their area, points of others alike; "auto": the
 /// same of a geographic grid, and of others cell_areas(); else a variable of the files, selected by
-/// select_cell_area(). The mean over the grid is summed up in an order that does not depend on the number of
-/// ranks, each of which reads its share of the rows. Collective: what throws on one rank throws on all.
+/// select_cell_area(). Of points that stand twice (FileSet::GoesRound::repeated) each has half the area. The
+/// mean over the grid is summed up in an order that does not depend on the number of ranks, each of which
+/// reads its share of the rows. Collective: what throws on one rank throws on all.
 ///
 /// @param files  live as long as the weights. @throws DataError  where areas are negative or infinite, or
 /// none is above 0.

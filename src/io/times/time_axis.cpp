@@ -381,6 +381,33 @@ Calendar calendar_of_times(const std::string& units, const std::string& calendar
   return unit_of(to_lower(units)) ? Calendar::kNone : parse_calendar(calendar, what);
 }
 
+namespace {
+
+/// Dates as numbers, 20200131.25 for 6 o'clock on that day, as ICON and CDO write absolute times.
+constexpr std::string_view kDatesAsNumbers = "day as %Y%m%d.%f";
+
+std::vector<Time> decode_numbered_dates(std::span<const double> values, const OriginCalendar& calendar,
+                                        const std::string& what) {
+  constexpr double kMost = 99999999;  // of years of four digits
+  std::vector<Time> times;
+  times.reserve(values.size());
+  for (const double value : values) {
+    const double whole = std::floor(value);
+    const auto number = value >= 0 && whole <= kMost ? static_cast<std::int64_t>(whole) : 0;
+    const Date date{number / 10000, number / 100 % 100, number % 100};
+    if (!calendar.has(date)) {
+      char text[64];
+      std::snprintf(text, sizeof text, "%.15g", value);
+      throw DataError(concat(what, " holds ", text, ", which is no date of the calendar ", calendar.name,
+                             " by its units \"", kDatesAsNumbers, "\""));
+    }
+    times.push_back(calendar.days_from(date) * kDay + std::llround((value - whole) * kDay));
+  }
+  return times;
+}
+
+}  // namespace
+
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what) {
   if (unit_of(to_lower(units))) return decode_times(values, units + " since 1970-01-01", "", what);
@@ -388,6 +415,7 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
   const OriginCalendar counted_in{parse_calendar(calendar, what),
                                   named.empty() || named == "standard" || named == "gregorian",
                                   named.empty() ? std::string("standard") : printable(calendar)};
+  if (units == kDatesAsNumbers) return decode_numbered_dates(values, counted_in, what);
   const std::size_t since = lower.find(" since ");
   const std::string counted = since == std::string::npos ? "" : lower.substr(0, lower.find(' '));
   auto unit = unit_of(counted);
@@ -401,9 +429,15 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
   const auto origin =
       unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, what) : std::nullopt;
   if (!origin) {
-    throw DataError(concat(what, " has the units \"", units,
-                           "\"; they must be like \"hours since 1900-01-01 00:00:00\", or of times without "
-                           "dates like \"seconds\""));
+    throw DataError(
+        concat(what, " has the units \"", units,
+               "\"; they must be like \"hours since 1900-01-01 00:00:00\", or of times without "
+               "dates like \"seconds\"",
+               units.find(" as %") == std::string::npos
+                   ? ""
+                   : concat("; \"", kDatesAsNumbers,
+                            "\" is read, too, and cdo -r copy IN OUT writes others as times since "
+                            "a date")));
   }
   constexpr double kNoise = 0.01;  // of seconds, in what is written as days
   std::vector<Time> times;

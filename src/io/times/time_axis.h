@@ -104,7 +104,7 @@ Calendar calendar_of_times(const std::string& units, const std::string& calendar
 /// letters of either case), `calendar` as of parse_calendar(), of which "standard", "gregorian" and "" have
 /// Julian dates before 1582-10-15. Times between seconds are rounded,
 /// once the parts of a second that origin and value have are added up. Those of Calendar::kNone ("seconds")
-/// count from 1970-01-01.
+/// count from 1970-01-01. Units "day as %Y%m%d.%f" are of dates as numbers: 20200131.25.
 ///
 /// @throws DataError  for other units and calendars, an origin that the calendar does not have, and values
 ///                    that are no time or beyond any year of four digits, or one after the other less than

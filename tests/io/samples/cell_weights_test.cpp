@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <numbers>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -266,6 +267,70 @@ TEST(CellWeights, AutomaticOnesAreThoseBetweenThePlaces) {
     // Parallelograms of the sides (0.02, 0.5) and (0.5, 0.01) in degrees of latitude and longitude.
     const double along = std::cos(latitude(static_cast<std::int64_t>(i)) * kRadians);
     EXPECT_NEAR(areas[i] / (0.2498 * kRadians * kRadians * along), 1, 1e-3) << i;
+  }
+}
+
+/// Of a globe whose first two columns stand once more at the end: a point counts once, whatever its copies.
+TEST(CellWeights, CopiesShareTheWeightOfOnePoint) {
+  const TemporaryFolder folder;
+  const Globe globe{10, false};
+  const std::int64_t rows = globe.rows(), columns = globe.columns() + 2;
+  const std::string path = concat(folder.path(), "/halo.nc");
+  {
+    NetcdfWriter file(path);
+    const int time = file.dimension("time", 4), y = file.dimension("y", static_cast<std::size_t>(rows)),
+              x = file.dimension("x", static_cast<std::size_t>(columns));
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              north = file.variable("nav_lat", NC_DOUBLE, {y, x}),
+              east = file.variable("nav_lon", NC_DOUBLE, {y, x}),
+              t2m = file.variable("t2m", NC_DOUBLE, {time, y, x}),
+              cells = file.variable("e1e2t", NC_DOUBLE, {y, x}),
+              once = file.variable("inner", NC_DOUBLE, {y, x});
+    file.text(times, "units", "hours since 2020-02-01");
+    file.text(north, "units", "degrees_north");
+    file.text(east, "units", "degrees_east");
+    file.end();
+    Numbers latitudes, longitudes, values, areas, inner;
+    for (std::int64_t point = 0; point < rows * columns; ++point) {
+      const std::int64_t row = point / columns, column = point % columns;
+      latitudes.push_back(globe.latitude(row));
+      longitudes.push_back(10 * static_cast<double>(column % 36));
+      areas.push_back(globe.area(row));
+      inner.push_back(column == 0 || column == columns - 1 ? 0 : globe.area(row));
+    }
+    for (std::int64_t i = 0; i < 4 * rows * columns; ++i) values.push_back(std::sin(static_cast<double>(i)));
+    file.put(times, {0, 6, 12, 18});
+    file.put(north, latitudes);
+    file.put(east, longitudes);
+    file.put(t2m, values);
+    file.put(cells, areas);
+    file.put(once, inner);
+  }
+  for (const auto& [cell_area, first, second] :
+       {std::tuple{"auto", 0.5, 0.5}, std::tuple{"e1e2t", 0.5, 0.5}, std::tuple{"inner", 0.0, 1.0}}) {
+    run_ranks(1, [&, &name = cell_area, &outer = first, &next = second](Communicator& communicator) {
+      Dataset data(options_of(path, name), "", 1, communicator);
+      const auto weights = data.cell_weights().of(Box::whole({rows, columns}));
+      for (const Box& part : {Box{{3, 0}, {2, 1}}, Box{{0, columns - 3}, {rows, 3}}}) {
+        const auto of_part = data.cell_weights().of(part);
+        for (std::int64_t i = 0; i < part.extent.count(); ++i) {
+          const std::int64_t row = part.begin[0] + i / part.extent[1],
+                             column = part.begin[1] + i % part.extent[1];
+          EXPECT_EQ((*of_part)[static_cast<std::size_t>(i)],
+                    (*weights)[static_cast<std::size_t>(row * columns + column)]);
+        }
+      }
+      const double mean = 4 * std::numbers::pi / static_cast<double>(rows * columns);
+      for (std::int64_t point = 0; point < rows * columns; ++point) {
+        const std::int64_t row = point / columns, column = point % columns;
+        const bool outermost = column == 0 || column == columns - 1,
+                   beside = column == 1 || column == columns - 2;
+        const double share = outermost ? outer : beside ? next : 1;
+        EXPECT_NEAR((*weights)[static_cast<std::size_t>(point)], share * globe.area(row) / mean,
+                    0.02 * globe.area(row) / mean)
+            << name << " " << row << " " << column;
+      }
+    });
   }
 }
 

@@ -101,6 +101,28 @@ TEST(TimeAxis, DurationsAreTimesWithoutDates) {
   EXPECT_EQ(days_from_date({1972, 3, 1}, Calendar::kNone), days_from_date({1972, 3, 1}, Calendar::kStandard));
 }
 
+/// As ICON writes them, and CDO absolute times.
+TEST(TimeAxis, DatesMayBeNumbers) {
+  const char* const units = "day as %Y%m%d.%f";
+  EXPECT_EQ(decoded(20200131, units), "2020-01-31T00:00");
+  EXPECT_EQ(decoded(20200229.25, units, "proleptic_gregorian"), "2020-02-29T06:00");
+  EXPECT_EQ(decoded(19991231.0 + 1 / 24.0, units), "1999-12-31T01:00");
+  EXPECT_EQ(decoded(20200131.9999999, units), "2020-02-01T00:00") << "rounded to whole seconds";
+  EXPECT_EQ(decode_times(std::vector{20200131.75, 20200201.0}, units, "", "the time"),
+            (std::vector<Time>{*parse_time("2020-01-31T18:00"), *parse_time("2020-02-01")}));
+  EXPECT_EQ(decode_times(std::vector{20200230.5}, units, "360_day", "the time"),
+            std::vector<Time>{days_from_date({2020, 2, 30}, Calendar::k360Day) * kDay + 12 * kHour});
+  EXPECT_EQ(calendar_of_times(units, "noleap", "the time"), Calendar::kNoLeap);
+  for (const double none : {20200230.0, 20201301.0, 20200100.5, 0.25, -20200101.0, 1e30, std::nan("")})
+    EXPECT_THROW(decoded(none, units), DataError) << none;
+  const std::string message = message_of<DataError>([&] { decoded(20200230.25, units); });
+  EXPECT_NE(message.find("the time holds 20200230.25, which is no date of the calendar standard"),
+            std::string::npos)
+      << message;
+  const std::string other = message_of<DataError>([] { decoded(202001.5, "month as %Y%m.%f"); });
+  EXPECT_NE(other.find("cdo -r copy IN OUT"), std::string::npos) << other;
+}
+
 TEST(TimeAxis, OriginsMayHavePartsOfSeconds) {
   EXPECT_EQ(decoded(0.25, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:16");
   EXPECT_EQ(decoded(0.24, "seconds since 2000-01-01 00:00:15.25"), "2000-01-01T00:00:15");
