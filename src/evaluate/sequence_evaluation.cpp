@@ -145,10 +145,11 @@ class SequenceScores {
     return of[sum] / of[count];
   }
   /// About which squares of the truth are summed up, so that its variance is no small difference of large
-  /// numbers: the mean of training, as f32 holds it.
+  /// numbers: the mean of training, as f32 holds it; 0 where it does not.
   float base_of(std::int64_t channel) const {
-    return static_cast<float>(
-        data_.statistics().of(data_.channels().targets[static_cast<std::size_t>(channel)].field).mean);
+    const double mean =
+        data_.statistics().of(data_.channels().targets[static_cast<std::size_t>(channel)].field).mean;
+    return std::abs(mean) < std::numeric_limits<float>::max() ? static_cast<float>(mean) : 0.0F;
   }
   Array base(const Rank& rank, const Box& box) const {
     if (box.empty()) return {};

@@ -22,12 +22,12 @@
 #include "images/sequence_data.h"
 #include "images/sequence_reader.h"
 #include "kernels/forecast_scores.h"
-#include "kernels/pointwise.h"
 #include "predict/forecast_choice.h"
 #include "predict/forecast_stop.h"
 #include "predict/model_source.h"
 #include "predict/output_file.h"
 #include "predict/packed_piece.h"
+#include "predict/written_precision.h"
 #include "task/physical_states.h"
 #include "task/rollouts.h"
 
@@ -97,7 +97,7 @@ class SequenceForecastRun {
   bool run_file(const SequencesOfFile& input, const std::function<void(double)>& done);
   void finish(bool whole);
   void put(std::int64_t first, int lead, const ShardedTensor& prediction, const Batch& batch);
-  void write(const PackedPiece<float>& piece, std::int64_t first, int lead);
+  void write(const PackedPiece<double>& piece, std::int64_t first, int lead);
 
   OpenedRun& run_;
   PlacedModel& placed_;
@@ -171,7 +171,8 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
   std::vector<OutputImage> images;
   channels_.clear();
   for (const int number : chosen_) {
-    const Field& field = data_.channels().targets[static_cast<std::size_t>(number)].field;
+    const Channel& target = data_.channels().targets[static_cast<std::size_t>(number)];
+    const Field& field = target.field;
     std::string variable = field.variable;
     std::replace(variable.begin(), variable.end(), '*', '_');
     if (images.empty() || images.back().name != variable) {
@@ -189,6 +190,7 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
       images.push_back(image);
     }
     OutputImage& image = images.back();
+    if (needs_double_precision(target, data_.statistics().of(field))) image.type = OutputImage::Type::kDouble;
     std::optional<std::int64_t> channel;
     if (field.level) {
       channel = image.shape[image.shape.rank() - 1]++;
@@ -258,13 +260,12 @@ void SequenceForecastRun::finish(bool whole) {
 void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor& prediction,
                               const Batch& batch) {
   Context& context = rank_.context;
-  auto own = piece_of<float>(rank_, prediction.layout, chosen_, run_.world().rank());
+  auto own = piece_of<double>(rank_, prediction.layout, chosen_, run_.world().rank());
   if (own.count() > 0) {
     Array states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
     for (const double count : download_values(context, hide_missing(context, batch.origin, states)))
       not_finite_ += count;
-    const Array single = cast(context, states, DType::kFloat32, Purpose::kWorkspace);
-    pack<float>(HostView<const float>(download(context, single)), chosen_, own);
+    pack<double>(HostView<const double>(download(context, states)), chosen_, own);
   }
   for (int from = 0; from < run_.world().size(); ++from) {
     const auto piece = from > 0 ? bring(rank_, run_.world(), prediction.layout, chosen_, own, from) : own;
@@ -274,8 +275,8 @@ void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor&
   }
 }
 
-void SequenceForecastRun::write(const PackedPiece<float>& piece, std::int64_t first, int lead) {
-  std::span<const float> rest = piece.values;
+void SequenceForecastRun::write(const PackedPiece<double>& piece, std::int64_t first, int lead) {
+  std::span<const double> rest = piece.values;
   const auto plane = static_cast<std::size_t>(piece.plane());
   for (const int number : piece.numbers) {
     const WrittenChannel& to = channels_[static_cast<std::size_t>(number)];

@@ -335,6 +335,61 @@ TEST_F(SequenceRuns, WhatIsMissingAtTheStartIsNotScored) {
   EXPECT_NEAR(scores.at("variables").at("u").at("rmse")[0].get<double>(), std::sqrt(squares / count), 1e-5);
 }
 
+/// By powers of two beyond float32 nothing changes but the unit: neither what is predicted, which is then
+/// float64, nor the VRMSE.
+TEST_F(SequenceRuns, ValuesBeyondSinglePrecisionAreWrittenAndScored) {
+  constexpr std::int64_t kLength = 12;
+  const Shape shape{kSteps, kLength};
+  std::vector<double> first;
+  Json vrmse;
+  for (const int exponent : {0, 146, -132}) {
+    const std::string name = "unit_" + std::to_string(exponent);
+    const OutputImage u{"u", OutputImage::Type::kDouble, {"t", "x"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / (name + ".h5"), {u}, {});
+    std::vector<double> us;
+    for (std::int64_t t = 0; t < kSteps; ++t)
+      for (std::int64_t x = 0; x < kLength; ++x) us.push_back(std::ldexp(value(0, t, x, 0), exponent));
+    file->write(0, Box::whole(shape), us);
+    file->finish();
+    const Json config = {{"data",
+                          {{"task", "forecast"},
+                           {"files", {folder_ / (name + ".h5")}},
+                           {"dims", {"time", "width"}},
+                           {"variables", {"u"}},
+                           {"train", {{"time", {0, 4}}}},
+                           {"valid", {{"time", {4, 6}}}}}},
+                         {"model", {{"type", "unet"}, {"base_width", 4}, {"levels", 1}, {"norm_groups", 2}}},
+                         {"train", {{"steps", 3}, {"batch_size", 1}, {"precision", "fp64"}}},
+                         {"checkpoint", {{"every", 3}}}};
+    folder_.write("config.json", config.dump());
+    const std::string checkpoint = " --checkpoint " + train(name, 1, "\"auto\"");
+    for (const char* ending : {".out.h5", ".out.nc"}) {
+      const Outcome predicted = run(
+          2, "predict " + this->config() + checkpoint + " --steps 2 --output " + (folder_ / (name + ending)));
+      ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+      const auto written = open_variables(folder_ / (name + ending), Dimensions::kByNumber);
+      const FileVariable* found = written->find("u");
+      ASSERT_NE(found, nullptr);
+      std::vector<double> forecast(static_cast<std::size_t>(found->shape.count()));
+      ASSERT_EQ(forecast.size(), static_cast<std::size_t>(2 * kLength));
+      written->read<double>(*found, Box::whole(found->shape), forecast);
+      if (first.empty()) first = forecast;
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_NEAR(std::ldexp(forecast[i], -exponent), first[i], 1e-6) << name << ending;
+    }
+    const Outcome scored = run(
+        1, "evaluate " + this->config() + checkpoint + " --leads 2 --json " + (folder_ / (name + ".json")));
+    ASSERT_EQ(scored.exit_code, 0) << scored.err;
+    const Json found =
+        Json::parse(std::ifstream(folder_ / (name + ".json"))).at("variables").at("u").at("vrmse");
+    if (exponent == 0) vrmse = found;
+    for (const std::size_t lead : {0, 1}) {
+      ASSERT_TRUE(found[lead].is_number()) << found;
+      EXPECT_NEAR(found[lead].get<double>() / vrmse[lead].get<double>(), 1, 1e-6);
+    }
+  }
+}
+
 TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
   const Outcome made =
       run(1, "init --data " + (folder_ / "well.hdf5") + " --output " + (folder_ / "first.json"));
