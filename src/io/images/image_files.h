@@ -172,6 +172,9 @@ class ImageFiles {
   std::int64_t bytes_read() const;
   /// VariableFile::bytes_fetched() of all files.
   std::int64_t bytes_fetched() const;
+  /// Of each variable whose floating-point numbers attributes of an HDF5 file unpack, a sentence: CF allows
+  /// it, but who writes HDF5 without NetCDF may mean something else by scale_factor.
+  std::vector<std::string> packing_remarks() const;
   /// As FileSet::undeclared().
   std::map<std::string, UndeclaredValues> undeclared() const;
 

@@ -412,6 +412,47 @@ TEST(SequenceData, WhatDoesNotVaryIsNormalisedByOneWhichIsTold) {
   }
 }
 
+/// Floating-point numbers that attributes of HDF5 files unpack, as a cosmological scale factor would.
+TEST(SequenceData, TellsHowFloatingPointNumbersAreUnpacked) {
+  const TemporaryFolder folder;
+  const Shape shape{kSteps, kWidth};
+  const auto remarks = [&](const std::vector<std::map<std::string, std::vector<double>>>& attributes,
+                           OutputImage::Type type = OutputImage::Type::kFloat) {
+    std::vector<std::string> paths;
+    for (std::size_t file = 0; file < attributes.size(); ++file) {
+      paths.push_back(concat(folder.path(), "/x_", file, ".h5"));
+      const OutputImage x{"x", type, {"t", "x"}, shape, {}, attributes[file]};
+      const auto out = create_image_output(ImageFormat::kHdf5, paths.back(), {x}, {});
+      out->write(0, Box::whole(shape), std::vector<float>(static_cast<std::size_t>(shape.count()), 8));
+      out->finish();
+    }
+    ImageFiles files(paths, {ImageDim::kTime, ImageDim::kWidth});
+    const Field field = files.select({"x", {}}).front();
+    std::vector<double> value(1);
+    files.read(field, 0, {{0}, {1}}, value);
+    const auto scale = attributes[0].find("scale_factor");
+    EXPECT_EQ(value[0], scale == attributes[0].end() ? 8 : 8 * scale->second[0]);
+    return files.packing_remarks();
+  };
+  const std::string first = concat("x in ", folder.path(),
+                                   "/x_0.h5 holds floating-point numbers and is unpacked by its attributes "
+                                   "scale_factor 0.25, add_offset 0"),
+                    remedy =
+                        "; if they say something else, as a cosmological scale factor, rename them in the "
+                        "files";
+  const std::map<std::string, std::vector<double>> none,
+      quarter = {{"scale_factor", {0.25}}}, half = {{"scale_factor", {0.5}}}, one = {{"scale_factor", {1}}};
+  EXPECT_EQ(remarks({quarter, quarter}), std::vector{first + remedy});
+  EXPECT_EQ(remarks({quarter, half, none}),
+            std::vector{concat(first, ", and in ", folder.path(), "/x_1.h5 by scale_factor 0.5, add_offset 0",
+                               remedy)});
+  EXPECT_EQ(remarks({quarter, none}),
+            std::vector{concat(first, ", and in ", folder.path(), "/x_1.h5 not at all", remedy)});
+  EXPECT_EQ(remarks({one, none}), std::vector<std::string>());
+  EXPECT_EQ(remarks({quarter}, OutputImage::Type::kShort), std::vector<std::string>())
+      << "whole numbers are packed ones";
+}
+
 TEST(SequenceData, RefusesWhatIsNotThere) {
   const TemporaryFolder folder;
   write_files(folder);
