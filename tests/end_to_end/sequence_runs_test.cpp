@@ -1,7 +1,9 @@
 // Forecasts of sequences of volumes through the executable: one loss curve on every mesh, what predict
 // writes, and what evaluate says of it, against loops over files.
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -406,6 +408,53 @@ TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
   EXPECT_NE(text.find(R"("valid": {"sample": [2, 2]})"), std::string::npos);
   const Outcome checked = run(2, "check --config " + (folder_ / "first.json"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
+}
+
+/// Groups that say by an attribute alone what goes round, and numbers that may be inputs.
+TEST_F(SequenceRuns, InitReadsAttributesOfBoundariesAndNamesNumbers) {
+  const hid_t file = H5Fopen((folder_ / "well.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+  H5Tset_size(text, 16);
+  for (const auto& [name, type] : {std::pair{"boundary_conditions/x_periodic", "PERIODIC"},
+                                   {"boundary_conditions/z_periodic", "WALL"}}) {
+    const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                attribute = H5Acreate2(group, "bc_type", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    std::array<char, 16> value{};
+    std::string(type).copy(value.data(), value.size() - 1);
+    H5Awrite(attribute, text, value.data());
+    H5Aclose(attribute);
+    H5Gclose(group);
+  }
+  H5Gclose(H5Gcreate2(file, "scalars", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const hsize_t samples = kSamples, others = kSamples + 1;
+  for (const auto& [name, count] : {std::pair{"scalars/kappa", samples}, {"scalars/others", others}}) {
+    const hid_t space = H5Screate_simple(1, &count, nullptr),
+                set = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const std::vector<double> values = {0.25, 0.5, 0.125, 1};
+    H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(set);
+    H5Sclose(space);
+  }
+  H5Tclose(text);
+  H5Sclose(scalar);
+  H5Fclose(file);
+  const Outcome made =
+      run(1, "init --data " + (folder_ / "well.hdf5") + " --output " + (folder_ / "first.json"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  std::string config = read(folder_ / "first.json");
+  EXPECT_NE(config.find(R"("padding_mode": ["circular", "circular", "zeros"])"), std::string::npos) << config;
+  const std::string kappa = R"({"name": "kappa", "data_set": "scalars/kappa"})";
+  EXPECT_NE(
+      config.find("// numbers of each sequence that may be inputs, too, in \"static\": [" + kappa + "]\n"),
+      std::string::npos)
+      << config;
+  // As it is proposed.
+  const std::string before = R"("static": [)";
+  config.insert(config.rfind(before) + before.size(), kappa + ", ");
+  folder_.write("with.json", config);
+  const Outcome checked = run(2, "check --config " + (folder_ / "with.json"));
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_NE(checked.out.find("kappa 0.375 ± 0.125"), std::string::npos) << checked.out;
 }
 
 /// Of other layouts: by the names of dimensions, or as they are asked for by their number.
