@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "array/host_view.h"
@@ -26,6 +27,7 @@
 #include "predict/forecast_stop.h"
 #include "predict/model_source.h"
 #include "predict/output_file.h"
+#include "predict/outside_range.h"
 #include "predict/packed_piece.h"
 #include "predict/written_precision.h"
 #include "task/physical_states.h"
@@ -67,6 +69,7 @@ class SequenceForecastRun {
         options_(options),
         reader_(data_),
         physical_(data_.channels(), data_.statistics(), data_.options().predict),
+        outside_(state_limits(data_.channels(), data_.statistics())),
         inputs_(sequences_by_file(data_.files())),
         leads_{0, options.steps, options.every} {
     together(run_.world(), [&] {
@@ -96,7 +99,9 @@ class SequenceForecastRun {
   void create(const SequencesOfFile& input);
   bool run_file(const SequencesOfFile& input, const std::function<void(double)>& done);
   void finish(bool whole);
-  void put(std::int64_t first, int lead, const ShardedTensor& prediction, const Batch& batch);
+  std::vector<Time> starts_in(const SequencesOfFile& input, std::int64_t first, std::int64_t count) const;
+  void put(std::int64_t first, int step, const ShardedTensor& prediction, const Batch& batch,
+           std::span<const Time> starts);
   void write(const PackedPiece<double>& piece, std::int64_t first, int lead);
 
   OpenedRun& run_;
@@ -106,6 +111,7 @@ class SequenceForecastRun {
   const SequenceForecastOptions& options_;
   SequenceReader reader_;
   PhysicalStates physical_;
+  OutsideRange outside_;
   std::vector<SequencesOfFile> inputs_;
   WrittenLeads leads_;
   std::vector<int> chosen_;  // channels
@@ -218,8 +224,7 @@ bool SequenceForecastRun::run_file(const SequencesOfFile& input, const std::func
   const auto samples_of = [&](std::int64_t batch) { return std::min(each, count - batch * each); };
   const auto load = [&](std::int64_t batch, int lead) {
     BatchRequest request;
-    for (std::int64_t b = 0; b < samples_of(batch); ++b)
-      request.times.push_back(input.series[static_cast<std::size_t>(batch * each + b)].first + start());
+    request.times = starts_in(input, batch * each, samples_of(batch));
     request.input = placed_.input_box(samples_of(batch));
     request.target = rank_.box(placed_.sample_layout(samples_of(batch)));
     request.rollout = options_.steps;
@@ -233,8 +238,9 @@ bool SequenceForecastRun::run_file(const SequencesOfFile& input, const std::func
   const std::int64_t all = batches * options_.steps;
   bool stopped = false;
   for (std::int64_t batch = 0; batch < batches && !stopped; ++batch) {
+    const std::vector<Time> starts = starts_in(input, batch * each, samples_of(batch));
     const auto use = [&](int lead, const ShardedTensor& prediction, const Batch& read, const RolloutState&) {
-      if (leads_.has(lead + 1)) put(batch * each, *leads_.lead_of(lead + 1), prediction, read);
+      put(batch * each, lead + 1, prediction, read, starts);
       const std::int64_t made = batch * options_.steps + lead + 1;
       done(static_cast<double>(made) / static_cast<double>(all));
       stopped = made < all && stop_is_asked(options_.stop, run_.world());
@@ -256,15 +262,32 @@ void SequenceForecastRun::finish(bool whole) {
   });
 }
 
-/// @param lead  of the file.
-void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor& prediction,
-                              const Batch& batch) {
+/// The states that these sequences of a file start from.
+std::vector<Time> SequenceForecastRun::starts_in(const SequencesOfFile& input, std::int64_t first,
+                                                 std::int64_t count) const {
+  std::vector<Time> starts;
+  for (std::int64_t number = first; number < first + count; ++number)
+    starts.push_back(input.series[static_cast<std::size_t>(number)].first + start());
+  return starts;
+}
+
+/// Looks at the states of a step, and gives those that are written away.
+/// @param first  number of the first sequence in its file. @param starts  of all that the batch holds.
+void SequenceForecastRun::put(std::int64_t first, int step, const ShardedTensor& prediction,
+                              const Batch& batch, std::span<const Time> starts) {
   Context& context = rank_.context;
+  Array states;
+  std::vector<double> not_finite;
+  if (!rank_.box(prediction.layout).empty()) {
+    states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
+    not_finite = download_values(context, hide_missing(context, batch.origin, states));
+    outside_.add(rank_, prediction.layout, states, step, starts);
+  }
+  if (!leads_.has(step)) return;
+  const int lead = *leads_.lead_of(step);
   auto own = piece_of<double>(rank_, prediction.layout, chosen_, run_.world().rank());
   if (own.count() > 0) {
-    Array states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
-    for (const double count : download_values(context, hide_missing(context, batch.origin, states)))
-      not_finite_ += count;
+    for (const double count : not_finite) not_finite_ += count;
     pack<double>(HostView<const double>(download(context, states)), chosen_, own);
   }
   for (int from = 0; from < run_.world().size(); ++from) {
@@ -320,6 +343,7 @@ bool SequenceForecastRun::run(Log& log) {
   const double not_finite = run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0];
   if (not_finite > 0)
     log.warn(concat("forecasts hold ", not_finite, " values that are not finite, in ", options_.output));
+  for (const std::string& remark : outside_.remarks(data_, run_.world())) log.warn(remark);
   if (skipped_ > 0) log.info(concat("left alone ", counted(skipped_, "input"), " whose outputs are there"));
   if (forecasts > 0)
     log.info(concat("wrote ", counted(forecasts, "forecast"), " of ", counted(options_.steps, "step"), " to ",

@@ -410,6 +410,48 @@ TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
+/// As of a file in another unit.
+TEST_F(SequenceRuns, PredictWarnsOfForecastsFarFromTheTrainingData) {
+  constexpr std::int64_t kLength = 12;
+  const Shape shape{kSteps, kLength};
+  for (const auto& [name, factor] : {std::pair{"usual.h5", 1.0F}, {"hot.h5", 100.0F}}) {
+    const OutputImage u{"u", OutputImage::Type::kFloat, {"t", "x"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / name, {u}, {});
+    std::vector<float> us;
+    for (std::int64_t t = 0; t < kSteps; ++t)
+      for (std::int64_t x = 0; x < kLength; ++x) us.push_back(factor * value(0, t, x, 0));
+    file->write(0, Box::whole(shape), us);
+    file->finish();
+  }
+  const Json config = {
+      {"data",
+       {{"task", "forecast"},
+        {"files", {folder_ / "usual.h5"}},
+        {"dims", {"time", "width"}},
+        {"variables", {"u"}},
+        {"input_steps", {0}},
+        {"train", {{"time", {0, kSteps - 1}}}}}},
+      {"model",
+       {{"type", "unet"}, {"base_width", 4}, {"levels", 1}, {"norm_groups", 2}, {"zero_head", true}}},
+      {"train", {{"steps", 1}, {"batch_size", 1}, {"precision", "fp64"}}},
+      {"checkpoint", {{"every", 1}}}};
+  folder_.write("config.json", config.dump());
+  const std::string checkpoint = " --checkpoint " + train("run", 1, "\"auto\"");
+  for (const char* name : {"usual.h5", "hot.h5"}) {
+    for (const int ranks : {1, 2}) {
+      const Outcome predicted =
+          run(ranks, "predict " + this->config() + checkpoint + " --steps 2 --every 2 --overwrite --input " +
+                         (folder_ / name) + " --output " + (folder_ / "out.nc"));
+      ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+      const bool told = predicted.err.find(
+                            "forecasts of u leave what the model was trained on by far, first at step 1 of "
+                            "that from state 0 of sequence 0 (" +
+                            (folder_ / name) + "): above ") != std::string::npos;
+      EXPECT_EQ(told, std::string(name) == "hot.h5") << predicted.err;
+    }
+  }
+}
+
 TEST_F(SequenceRuns, AreNotRechunked) {
   const Outcome refused = run(2, "rechunk " + config() + " --output " + (folder_ / "copies"));
   EXPECT_EQ(refused.exit_code, 2);
