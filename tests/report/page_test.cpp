@@ -355,27 +355,6 @@ TEST(ReportPage, ForecastsSayTheirLevelStartAndLead) {
             std::string::npos);
 }
 
-/// As predict writes them.
-TEST(ReportPage, SaysThatForecastsOfSequencesAreNotDrawn) {
-  const WrittenRun run;
-  const std::string path = run.folder.path() + "/sequences.nc";
-  {
-    testing::NetcdfWriter file(path);
-    const int sample = file.dimension("sample", 1), time = file.dimension("time", 2),
-              height = file.dimension("height", 2), width = file.dimension("width", 2);
-    const int times = file.variable("time", NC_DOUBLE, {time}),
-              density = file.variable("density", NC_DOUBLE, {sample, time, height, width});
-    file.end();
-    file.put(times, std::vector<double>{1, 2});
-    file.put(density, {1, 2, 3, 4, 5, 6, 7, 8});
-  }
-  const std::string why = testing::error_of<DataError>([&] { report_page({{run.path}, "", "", path}); });
-  EXPECT_NE(why.find("sequences.nc holds no forecasts of fields as predict writes them: it has no lead_time; "
-                     "those of sequences are not drawn"),
-            std::string::npos)
-      << why;
-}
-
 TEST(ReportPage, ShowsTimeSeriesByTheirDates) {
   const WrittenRun run;
   const std::string path = run.folder.path() + "/series.nc";
