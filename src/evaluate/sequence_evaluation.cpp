@@ -149,7 +149,9 @@ class SequenceScores {
   float base_of(std::int64_t channel) const {
     const double mean =
         data_.statistics().of(data_.channels().targets[static_cast<std::size_t>(channel)].field).mean;
-    return std::abs(mean) < std::numeric_limits<float>::max() ? static_cast<float>(mean) : 0.0F;
+    using Limits = std::numeric_limits<float>;
+    const bool held = std::abs(mean) < Limits::max() && std::abs(mean) > Limits::min();
+    return held ? static_cast<float>(mean) : 0.0F;
   }
   Array base(const Rank& rank, const Box& box) const {
     if (box.empty()) return {};
