@@ -200,8 +200,10 @@ ExitCode run_rechunk(const RechunkOptions& options) {
     const DataOptions& data = job.configuration.data;
     std::vector<Rechunk> copies;
     together(job.world, [&] {
-      if (data.task != Task::kForecast)
-        throw ConfigError("rechunk is for fields on latitude and longitude (data.task forecast)");
+      if (!data.dims.empty())
+        throw ConfigError(
+            "rechunk is for fields on latitude and longitude, and data.dims makes these images or sequences; "
+            "chunks of HDF5 files are set by h5repack -l CHUNK=…");
     });
     std::vector<std::string> paths;
     const auto expand = [&](const std::vector<std::string>& patterns) {

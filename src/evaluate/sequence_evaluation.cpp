@@ -145,10 +145,13 @@ class SequenceScores {
     return of[sum] / of[count];
   }
   /// About which squares of the truth are summed up, so that its variance is no small difference of large
-  /// numbers: the mean of training, as f32 holds it.
+  /// numbers: the mean of training, as f32 holds it; 0 where it does not.
   float base_of(std::int64_t channel) const {
     const Channel& target = data_.channels().targets[static_cast<std::size_t>(channel)];
-    return static_cast<float>(target.transform.inverse(data_.statistics().of(target.field).mean));
+    const double mean = target.transform.inverse(data_.statistics().of(target.field).mean);
+    using Limits = std::numeric_limits<float>;
+    const bool held = std::abs(mean) < Limits::max() && std::abs(mean) > Limits::min();
+    return held ? static_cast<float>(mean) : 0.0F;
   }
   Array base(const Rank& rank, const Box& box) const {
     if (box.empty()) return {};

@@ -12,6 +12,7 @@
 #include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "files/hdf5_text.h"
 #include "files/variable_file.h"
 #include "init/first_headers.h"
 #include "init/first_sections.h"
@@ -31,8 +32,9 @@ std::unique_ptr<VariableFile> open_sequences(const std::string& path) {
 struct SequenceFields {
   std::vector<std::string> dims;  ///< of those with channels, if there are any
   std::vector<std::string> names, constants;
-  Shape shape;          ///< of one without channels
-  double channels = 0;  ///< of all fields in time
+  std::vector<std::string> numbers;  ///< of each sequence, or of all
+  Shape shape;                       ///< of one without channels
+  double channels = 0;               ///< of all fields in time
   bool vectors = false;
   bool assumed = false;            ///< dims follow from their number
   std::vector<std::string> edges;  ///< of each axis, where some go round: what lies beyond its ends
@@ -72,6 +74,12 @@ bool is_constant(const Shape& shape, const SequenceFields& beside) {
   return shape == of_samples;
 }
 
+/// Whether they are numbers of each sequence, or one of all, as data.static takes them, too.
+bool is_of_sequences(const Shape& shape, const SequenceFields& beside) {
+  if (shape.rank() == 0) return true;
+  return beside.has_samples() && shape.rank() <= 2 && shape[0] == beside.shape[0];
+}
+
 /// Adds one of the data sets in time, whose last dimension may be that of channels.
 void add_field(SequenceFields& fields, const FileVariable& variable, bool vector) {
   fields.names.push_back(variable.name);
@@ -84,18 +92,24 @@ void add_constant_or_leave_out(SequenceFields& fields, const FileVariable& varia
   const Shape shape = vector && variable.shape.rank() > 0 ? without_last(variable.shape) : variable.shape;
   if (is_constant(shape, fields)) {
     fields.constants.push_back(variable.name);
+  } else if (is_of_sequences(variable.shape, fields)) {
+    fields.numbers.push_back(variable.name);
   } else {
     fields.left_out.push_back(concat(variable.name, ", which is ", variable.shape));
   }
 }
 
-/// Of x, y and z: those for which files have a mask of periodic ends; none where no axis goes round.
+/// Of x, y and z: those for which files have a mask of periodic ends, or a group that says so by its
+/// attribute; none where no axis goes round.
 std::vector<std::string> edges_of_the_well(const VariableFile& file, const Shape& space) {
   std::vector<std::string> edges;
   for (int d = 0; d < space.rank(); ++d) {
-    const FileVariable* const mask =
-        file.find(concat("boundary_conditions/", std::string(1, "xyz"[d]), "_periodic/mask"));
-    edges.emplace_back(mask != nullptr && mask->shape == Shape{space[d]} ? "circular" : "zeros");
+    const std::string group = concat("boundary_conditions/", std::string(1, "xyz"[d]), "_periodic");
+    const FileVariable* const mask = file.find(group + "/mask");
+    const bool round = mask != nullptr
+                           ? mask->shape == Shape{space[d]}
+                           : to_lower(hdf5_group_text(file.path(), group, "bc_type")) == "periodic";
+    edges.emplace_back(round ? "circular" : "zeros");
   }
   if (std::ranges::find(edges, "circular") == edges.end()) edges.clear();
   return edges;
@@ -131,6 +145,14 @@ SequenceFields fields_of_the_well(const VariableFile& file) {
     throw DataError(concat(file.path(),
                            " holds no fields of trajectories in time with one to three dimensions in space"));
   fields.edges = edges_of_the_well(file, fields.space());
+  for (const FileVariable& variable : file.variables()) {
+    const bool of_grid = variable.name.starts_with("dimensions/") ||
+                         variable.name.starts_with("boundary_conditions/") ||
+                         variable.name.starts_with("t0_") || variable.name.starts_with("t1_") ||
+                         variable.name.starts_with("t2_");
+    if (variable.numeric() && !of_grid && is_of_sequences(variable.shape, fields))
+      fields.numbers.push_back(variable.name);
+  }
   return fields;
 }
 
@@ -225,7 +247,10 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
     const bool is_coordinate =
         variable.shape.rank() < 2 &&
         std::ranges::find(variable.dimensions, variable.name) != variable.dimensions.end();
-    if (!variable.numeric() || in_time(variable) || is_coordinate || variable.shape.rank() == 0) continue;
+    const bool is_quantity =
+        is_floating(variable.type) && variable.text("units").find(" since ") == std::string::npos;
+    if (!variable.numeric() || in_time(variable) || is_coordinate) continue;
+    if (variable.shape.rank() == 0 && !is_quantity) continue;
     if (bounds.contains(variable.name)) continue;
     add_constant_or_leave_out(fields, variable, false);
   }
@@ -382,7 +407,8 @@ FirstConfiguration first_sequences(const FirstOptions& options, const std::vecto
       const std::string own = without_groups(name);
       const auto is_called = [&](const std::string& other) { return without_groups(other) == own; };
       const bool alone = std::ranges::count_if(fields.names, is_called) +
-                             std::ranges::count_if(fields.constants, is_called) ==
+                             std::ranges::count_if(fields.constants, is_called) +
+                             std::ranges::count_if(fields.numbers, is_called) ==
                          1;
       variables.push_back(own == name || !alone
                               ? quoted(name)
@@ -397,6 +423,12 @@ FirstConfiguration first_sequences(const FirstOptions& options, const std::vecto
            concat(fields.names.front(), " is ", fields.shape,
                   fields.assumed ? "; which dim is what is assumed from their number" : ""));
   data.add("variables", list(fields.names));
+  constexpr std::size_t kMostNumbers = 8;
+  if (fields.numbers.size() > kMostNumbers) fields.numbers.resize(kMostNumbers);
+  if (!fields.numbers.empty()) {
+    data.say(
+        concat("numbers of each sequence that may be inputs, too, in \"static\": ", list(fields.numbers)));
+  }
   if (!fields.constants.empty())
     data.add("static", list(fields.constants), "inputs that are alike at all states of a sequence");
   data.add("input_steps", "[-1, 0]", "the states that a forecast begins with, in steps");

@@ -31,6 +31,7 @@
 #include "predict/rate.h"
 #include "predict/start_digest.h"
 #include "predict/step_means.h"
+#include "predict/written_precision.h"
 #include "samples/prescribed_remarks.h"
 #include "samples/state_limits.h"
 #include "task/ensemble.h"
@@ -193,6 +194,7 @@ void ForecastRun::choose() {
                              " starts; name one by --start"));
   }
   channels_ = channels_of(data_.channels().targets, options_.variables, options_.levels);
+  require_single_range(data_.channels().targets, channels_, data_.statistics());
   leads_ = leads_of(data_, options_, starts_, fields(), first);
   means_.resize(options_.means ? static_cast<std::size_t>(members()) : 0);
   data_.files().watch(fields_of(data_.channels().inputs, Role::kPrescribed));

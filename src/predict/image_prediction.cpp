@@ -212,19 +212,21 @@ std::shared_ptr<ImagePart> ImageWriter::bring(int rank, const ImageRun::Rows& ro
   const std::int64_t count = part->box.extent.count() * numbers;
   if (count == 0) return part;
   std::vector<Message> sends, receives;
-  std::vector<double> sent;
+  std::span<const double> sent;
   if (world_.rank() == rank) {
     sends = {{0, 0, count}};
-    sent.assign(own.values.begin(), own.values.end());
+    sent = own.values;
   } else if (world_.rank() == 0) {
     receives = {{rank, 0, count}};
   }
   const std::int64_t received = receives.empty() ? 0 : count;
-  const Array array = world_.exchange(constant(rank_.context, {std::ssize(sent)}, DType::kFloat32, sent),
-                                      sends, receives, received);
+  const bool wide = std::ranges::any_of(
+      results_, [](const ImageResult& result) { return result.type == OutputImage::Type::kDouble; });
+  const DType type = wide ? DType::kFloat64 : DType::kFloat32;
+  const Array array =
+      world_.exchange(constant(rank_.context, {std::ssize(sent)}, type, sent), sends, receives, received);
   if (received == 0) return part;
-  const std::vector<double> values = download_values(rank_.context, array);
-  part->values.assign(values.begin(), values.end());
+  part->values = download_values(rank_.context, array);
   return part;
 }
 
@@ -256,8 +258,7 @@ void ImageWriter::put(const ImageRun::Rows& rows) {
     if (rows.box.begin[0] == 0 && !source.step.empty())
       own_.emplace(data_.files().extents(image), source.extents, source.step);
     own->box = box_of(rows, world_.rank());
-    const std::vector<double> numbers = numbers_of(rows);
-    own->values.assign(numbers.begin(), numbers.end());
+    own->values = numbers_of(rows);
   });
   reading_.reset();
   for (int rank = 0; rank < world_.size(); ++rank) {

@@ -25,7 +25,7 @@ struct ImageOptions {
 };
 
 /// Runs models over all images of the files and writes what they say of them, averaged by ImageRun:
-/// targets in physical units as float, labels as whole numbers, or probabilities, under the names of the
+/// targets in physical units, labels as whole numbers, or probabilities, under the names of the
 /// targets, in the order of the input's dims, with its spacing and place: where images have a common
 /// spacing, brought back from that by OwnPoints. Each input file has an output of its own.
 ///

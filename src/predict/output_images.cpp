@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "predict/written_precision.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline predict {
@@ -44,6 +45,8 @@ std::vector<ImageResult> image_results(const ImageData& data, ClassOutput classe
                          OutputImage::Type::kFloat, data.statistics().of(field).units, of_input});
     }
     ++results.back().count;
+    if (needs_double_precision(targets[c], data.statistics().of(field)))
+      results.back().type = OutputImage::Type::kDouble;
     if (field.level) results.back().channels.push_back(static_cast<std::int64_t>(*field.level));
   }
   return results;
@@ -170,7 +173,6 @@ void OutputImages::write(std::int64_t image, const ImagePart& part) {
   const std::vector<ImageDim> space = data_.options().space();
   const std::int64_t points = part.box.extent.count(), numbers = std::ssize(part.values) / points;
   const Shape strides = part.box.extent.strides();
-  const std::vector<double> values(part.values.begin(), part.values.end());
   for (const ImageResult& result : results_) {
     const ImageSource source = source_of(image, result);
     Box box;
@@ -183,9 +185,8 @@ void OutputImages::write(std::int64_t image, const ImagePart& part) {
       steps.push_back(spatial ? strides[axis] * numbers : channel ? 1 : 0);
     }
     std::vector<double> ordered(static_cast<std::size_t>(box.extent.count()));
-    copy_strided(values, result.first, steps, box.extent, ordered);
-    const std::vector<float> stored(ordered.begin(), ordered.end());
-    file_->write(sets_.at(name_of(first, result)), box, stored);
+    copy_strided(part.values, result.first, steps, box.extent, ordered);
+    file_->write(sets_.at(name_of(first, result)), box, ordered);
   }
 }
 

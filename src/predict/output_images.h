@@ -28,14 +28,15 @@ struct ImageResult {
   bool keeps_channels() const { return of_input && has_channels; }
 };
 
-/// What is written of images: of each variable of the targets, or of what is denoised, one.
+/// What is written of images: of each variable of the targets, or of what is denoised, one, as float32 unless
+/// a channel needs_double_precision().
 std::vector<ImageResult> image_results(const ImageData& data, ClassOutput classes);
 
 /// The part of one rank, as it travels: [box, numbers].
 struct ImagePart {
   std::size_t region = 0;
   Box box;
-  std::vector<float> values;
+  std::vector<double> values;
 };
 
 /// One file that is being written. NIfTI, which holds one image, takes slices of a volume that were samples

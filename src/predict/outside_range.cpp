@@ -72,24 +72,37 @@ std::vector<OutsideRange::Found> OutsideRange::find(Communicator& world) const {
   return all;
 }
 
-std::vector<std::string> OutsideRange::remarks(const Dataset& data, Communicator& world) const {
+std::vector<std::string> OutsideRange::remarks_of(
+    const SampleSource& data, Communicator& world,
+    const std::function<std::string(const Found&)>& where) const {
   std::vector<Found> all = find(world);
   std::ranges::stable_sort(all, {}, order_of_outside);
-  const FileSet& files = data.files();
-  const Time lead = data.options().lead_time;
   std::set<std::string> told;
   std::vector<std::string> sentences;
   for (const Found& found : all) {
     const Channel& target = data.channels().targets[static_cast<std::size_t>(found.channel)];
     if (!told.insert(target.field.variable).second) continue;
     const FieldStatistics& field = data.statistics().of(target.field);
-    sentences.push_back(
-        concat("forecasts of ", target.name, " leave what the model was trained on by far, first at step ",
-               found.step, " (", files.text_of(found.start + found.step * lead), ") of that from ",
-               files.text_of(found.start), ": ",
-               text_beyond(target, field, limits_[static_cast<std::size_t>(found.channel)], found.above)));
+    sentences.push_back(concat(
+        "forecasts of ", target.name, " leave what the model was trained on by far, first at ", where(found),
+        ": ", text_beyond(target, field, limits_[static_cast<std::size_t>(found.channel)], found.above)));
   }
   return sentences;
+}
+
+std::vector<std::string> OutsideRange::remarks(const Dataset& data, Communicator& world) const {
+  const FileSet& files = data.files();
+  return remarks_of(data, world, [&](const Found& found) {
+    const Time time = found.start + found.step * data.options().lead_time;
+    return concat("step ", found.step, " (", files.text_of(time), ") of that from ",
+                  files.text_of(found.start));
+  });
+}
+
+std::vector<std::string> OutsideRange::remarks(const SequenceData& data, Communicator& world) const {
+  return remarks_of(data, world, [&](const Found& found) {
+    return concat("step ", found.step, " of that from ", data.text_of(found.start));
+  });
 }
 
 }  // namespace jigsaw::inline predict

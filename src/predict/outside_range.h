@@ -1,10 +1,12 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "images/sequence_data.h"
 #include "samples/dataset.h"
 #include "samples/state_limits.h"
 #include "task/placed_model.h"
@@ -33,8 +35,14 @@ class OutsideRange {
   std::vector<Found> find(Communicator& world) const;
   /// A sentence for each variable of these. Collective.
   std::vector<std::string> remarks(const Dataset& data, Communicator& world) const;
+  /// The same of sequences, whose starts are numbers of states.
+  std::vector<std::string> remarks(const SequenceData& data, Communicator& world) const;
 
  private:
+  /// @param where  the step and the start in words.
+  std::vector<std::string> remarks_of(const SampleSource& data, Communicator& world,
+                                      const std::function<std::string(const Found&)>& where) const;
+
   std::vector<StateLimits> limits_;
   std::map<std::int64_t, Found> found_;  ///< by channel
 };

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "array/host_view.h"
@@ -22,12 +23,13 @@
 #include "images/sequence_data.h"
 #include "images/sequence_reader.h"
 #include "kernels/forecast_scores.h"
-#include "kernels/pointwise.h"
 #include "predict/forecast_choice.h"
 #include "predict/forecast_stop.h"
 #include "predict/model_source.h"
 #include "predict/output_file.h"
+#include "predict/outside_range.h"
 #include "predict/packed_piece.h"
+#include "predict/written_precision.h"
 #include "task/physical_states.h"
 #include "task/rollouts.h"
 
@@ -67,6 +69,7 @@ class SequenceForecastRun {
         options_(options),
         reader_(data_),
         physical_(data_.channels(), data_.statistics(), data_.options().predict),
+        outside_(state_limits(data_.channels(), data_.statistics())),
         inputs_(sequences_by_file(data_.files())),
         leads_{0, options.steps, options.every} {
     together(run_.world(), [&] {
@@ -96,8 +99,10 @@ class SequenceForecastRun {
   void create(const SequencesOfFile& input);
   bool run_file(const SequencesOfFile& input, const std::function<void(double)>& done);
   void finish(bool whole);
-  void put(std::int64_t first, int lead, const ShardedTensor& prediction, const Batch& batch);
-  void write(const PackedPiece<float>& piece, std::int64_t first, int lead);
+  std::vector<Time> starts_in(const SequencesOfFile& input, std::int64_t first, std::int64_t count) const;
+  void put(std::int64_t first, int step, const ShardedTensor& prediction, const Batch& batch,
+           std::span<const Time> starts);
+  void write(const PackedPiece<double>& piece, std::int64_t first, int lead);
 
   OpenedRun& run_;
   PlacedModel& placed_;
@@ -106,6 +111,7 @@ class SequenceForecastRun {
   const SequenceForecastOptions& options_;
   SequenceReader reader_;
   PhysicalStates physical_;
+  OutsideRange outside_;
   std::vector<SequencesOfFile> inputs_;
   WrittenLeads leads_;
   std::vector<int> chosen_;  // channels
@@ -171,7 +177,8 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
   std::vector<OutputImage> images;
   channels_.clear();
   for (const int number : chosen_) {
-    const Field& field = data_.channels().targets[static_cast<std::size_t>(number)].field;
+    const Channel& target = data_.channels().targets[static_cast<std::size_t>(number)];
+    const Field& field = target.field;
     std::string variable = field.variable;
     std::replace(variable.begin(), variable.end(), '*', '_');
     if (images.empty() || images.back().name != variable) {
@@ -189,6 +196,7 @@ void SequenceForecastRun::create(const SequencesOfFile& input) {
       images.push_back(image);
     }
     OutputImage& image = images.back();
+    if (needs_double_precision(target, data_.statistics().of(field))) image.type = OutputImage::Type::kDouble;
     std::optional<std::int64_t> channel;
     if (field.level) {
       channel = image.shape[image.shape.rank() - 1]++;
@@ -216,8 +224,7 @@ bool SequenceForecastRun::run_file(const SequencesOfFile& input, const std::func
   const auto samples_of = [&](std::int64_t batch) { return std::min(each, count - batch * each); };
   const auto load = [&](std::int64_t batch, int lead) {
     BatchRequest request;
-    for (std::int64_t b = 0; b < samples_of(batch); ++b)
-      request.times.push_back(input.series[static_cast<std::size_t>(batch * each + b)].first + start());
+    request.times = starts_in(input, batch * each, samples_of(batch));
     request.input = placed_.input_box(samples_of(batch));
     request.target = rank_.box(placed_.sample_layout(samples_of(batch)));
     request.rollout = options_.steps;
@@ -231,8 +238,9 @@ bool SequenceForecastRun::run_file(const SequencesOfFile& input, const std::func
   const std::int64_t all = batches * options_.steps;
   bool stopped = false;
   for (std::int64_t batch = 0; batch < batches && !stopped; ++batch) {
+    const std::vector<Time> starts = starts_in(input, batch * each, samples_of(batch));
     const auto use = [&](int lead, const ShardedTensor& prediction, const Batch& read, const RolloutState&) {
-      if (leads_.has(lead + 1)) put(batch * each, *leads_.lead_of(lead + 1), prediction, read);
+      put(batch * each, lead + 1, prediction, read, starts);
       const std::int64_t made = batch * options_.steps + lead + 1;
       done(static_cast<double>(made) / static_cast<double>(all));
       stopped = made < all && stop_is_asked(options_.stop, run_.world());
@@ -254,17 +262,33 @@ void SequenceForecastRun::finish(bool whole) {
   });
 }
 
-/// @param lead  of the file.
-void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor& prediction,
-                              const Batch& batch) {
+/// The states that these sequences of a file start from.
+std::vector<Time> SequenceForecastRun::starts_in(const SequencesOfFile& input, std::int64_t first,
+                                                 std::int64_t count) const {
+  std::vector<Time> starts;
+  for (std::int64_t number = first; number < first + count; ++number)
+    starts.push_back(input.series[static_cast<std::size_t>(number)].first + start());
+  return starts;
+}
+
+/// Looks at the states of a step, and gives those that are written away.
+/// @param first  number of the first sequence in its file. @param starts  of all that the batch holds.
+void SequenceForecastRun::put(std::int64_t first, int step, const ShardedTensor& prediction,
+                              const Batch& batch, std::span<const Time> starts) {
   Context& context = rank_.context;
-  auto own = piece_of<float>(rank_, prediction.layout, chosen_, run_.world().rank());
+  Array states;
+  std::vector<double> not_finite;
+  if (!rank_.box(prediction.layout).empty()) {
+    states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
+    not_finite = download_values(context, hide_missing(context, batch.origin, states));
+    outside_.add(rank_, prediction.layout, states, step, starts);
+  }
+  if (!leads_.has(step)) return;
+  const int lead = *leads_.lead_of(step);
+  auto own = piece_of<double>(rank_, prediction.layout, chosen_, run_.world().rank());
   if (own.count() > 0) {
-    Array states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
-    for (const double count : download_values(context, hide_missing(context, batch.origin, states)))
-      not_finite_ += count;
-    const Array single = cast(context, states, DType::kFloat32, Purpose::kWorkspace);
-    pack<float>(HostView<const float>(download(context, single)), chosen_, own);
+    for (const double count : not_finite) not_finite_ += count;
+    pack<double>(HostView<const double>(download(context, states)), chosen_, own);
   }
   for (int from = 0; from < run_.world().size(); ++from) {
     const auto piece = from > 0 ? bring(rank_, run_.world(), prediction.layout, chosen_, own, from) : own;
@@ -274,8 +298,8 @@ void SequenceForecastRun::put(std::int64_t first, int lead, const ShardedTensor&
   }
 }
 
-void SequenceForecastRun::write(const PackedPiece<float>& piece, std::int64_t first, int lead) {
-  std::span<const float> rest = piece.values;
+void SequenceForecastRun::write(const PackedPiece<double>& piece, std::int64_t first, int lead) {
+  std::span<const double> rest = piece.values;
   const auto plane = static_cast<std::size_t>(piece.plane());
   for (const int number : piece.numbers) {
     const WrittenChannel& to = channels_[static_cast<std::size_t>(number)];
@@ -319,6 +343,7 @@ bool SequenceForecastRun::run(Log& log) {
   const double not_finite = run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0];
   if (not_finite > 0)
     log.warn(concat("forecasts hold ", not_finite, " values that are not finite, in ", options_.output));
+  for (const std::string& remark : outside_.remarks(data_, run_.world())) log.warn(remark);
   if (skipped_ > 0) log.info(concat("left alone ", counted(skipped_, "input"), " whose outputs are there"));
   if (forecasts > 0)
     log.info(concat("wrote ", counted(forecasts, "forecast"), " of ", counted(options_.steps, "step"), " to ",

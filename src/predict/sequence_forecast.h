@@ -27,10 +27,11 @@ struct SequenceForecastOptions {
 };
 
 /// Rollouts of the model, whose forecaster was planned for as many leads, in physical units: of each variable
-/// one data set [sample, time, space…], with channels [sample, time, space…, channel], float32, a sample for
-/// each sequence of the input file in its order and a time for each lead that is written; where channels have
-/// numbers, those that are there are its attribute "channels". NetCDF has the coordinate `time`, steps from
-/// the state that forecasts start from. What is missing at that state is NaN.
+/// one data set [sample, time, space…], with channels [sample, time, space…, channel], float32, or float64
+/// where a channel needs_double_precision(), a sample for each sequence of the input file in its order and a
+/// time for each lead that is written; where channels have numbers, those that are there are its attribute
+/// "channels". NetCDF has the coordinate `time`, steps from the state that forecasts start from. What is
+/// missing at that state is NaN.
 ///
 /// Rank 0 writes, lead by lead and a piece of a rank at a time, so that neither the leads nor the size of a
 /// state is held. Collective: what throws on one rank throws on all.

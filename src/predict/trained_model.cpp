@@ -221,6 +221,7 @@ void TrainedModel::load(const FoundCheckpoint& found, const std::string& kind, L
       concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
   for (const std::string& warning : edge_warnings(run_->configuration().model.to_json(), run_->data()))
     log.warn(warning);
+  for (const std::string& remark : run_->data().packing_remarks()) log.warn(remark);
   const Json& extra = found.stored.manifest.extra;
   trained_on_ = training_parts(extra);
   for (const std::string& warning : places_elsewhere(found, run_->data())) log.warn(warning);

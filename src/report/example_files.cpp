@@ -42,7 +42,6 @@ const std::array<Kind, 3> kKinds = {{{"", "as predicted", &ExamplePlane::predict
 Json json_of(const Examples& examples) {
   Json json = {{"format", kFormat},
                {"step", examples.step},
-               {"lead_hours", hours_json(examples.lead_time)},
                {"start", examples.start},
                {"of", examples.of},
                {"classes", examples.classes},
@@ -55,6 +54,11 @@ Json json_of(const Examples& examples) {
                {"planes", Json::array()},
                {"targets", examples.targets},
                {"rmse_by_row", examples.rmse_by_row}};
+  if (examples.in_steps) {
+    json["lead_steps"] = examples.lead_time;
+  } else {
+    json["lead_hours"] = hours_json(examples.lead_time);
+  }
   for (const ExamplePlane& plane : examples.planes)
     json["planes"].push_back({{"name", plane.name}, {"units", plane.units}});
   return json;
@@ -99,7 +103,9 @@ void write_planes(const Examples& examples, const std::string& path) {
 Examples parsed(const Json& json) {
   Examples examples;
   examples.step = json.at("step").get<std::int64_t>();
-  examples.lead_time = from_hours(json.at("lead_hours").get<double>());
+  examples.in_steps = json.contains("lead_steps");
+  examples.lead_time =
+      examples.in_steps ? json.at("lead_steps").get<Time>() : from_hours(json.at("lead_hours").get<double>());
   examples.start = json.at("start").get<std::int64_t>();
   examples.of = json.value("of", "");
   examples.classes = json.at("classes").get<int>();

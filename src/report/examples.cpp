@@ -81,6 +81,7 @@ ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
   examples_.grid = plane_of(run.data().grid());
   examples_.classes = classes_;
   examples_.lead_time = of_images_ ? 0 : data.lead();
+  examples_.in_steps = data.of_sequences();
   const std::size_t axes = run.data().grid().axes.size();
   const bool volumes = axes == 3;
   if (volumes && !of_images_) examples_.slice = slice_in_tile_ = run.data().grid().shape()[0] / 2;

@@ -22,6 +22,7 @@ struct ExamplePlane {
 struct Examples {
   std::int64_t step = 0;
   Time lead_time = 0;       ///< 0: no forecast
+  bool in_steps = false;    ///< lead_time is a number of steps, of sequences
   std::int64_t start = 0;   ///< time 0 of fields, seconds since 1970-01-01 of their calendar
   std::string of;           ///< "the forecast of 6 h from 2021-02-18T06:00"; "" of images
   int classes = 0;          ///< 0: the planes are numbers

@@ -97,7 +97,11 @@ Figures forecast_figures(const std::string& path) {
                            "images a run with \"report\": true keeps slices"));
   const auto file = open_variables(path, Dimensions::kByName);
   if (file->find("lead_time") == nullptr && file->find(kStartOfSeries) == nullptr)
-    throw DataError(concat(path, " holds no forecasts as predict writes them: it has no lead_time"));
+    throw DataError(
+        concat(path,
+               " holds no forecasts of fields as predict writes them: it has no lead_time; those "
+               "of sequences are not drawn, but a run with \"report\": true keeps slices of them, "
+               "and --scores shows what evaluate --json says of them"));
   const Leads leads = leads_of(*file);
   std::vector<std::string> names;
   for (const FileVariable& variable : file->variables()) {

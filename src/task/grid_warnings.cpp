@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "grids/axis_map.h"
 #include "grids/degrees.h"
+#include "images/image_data.h"
 #include "layers/global_rows.h"
 #include "samples/dataset.h"
 #include "task/loss_types.h"
@@ -23,30 +24,32 @@ std::string coordinate_text(double value) {
   return text;
 }
 
-/// What a model reads beyond the ends of one axis of fields, and the first place that says so.
+/// What a model reads beyond the ends of one axis, and the first place that says so.
 struct EdgeUse {
   std::string mode, key;
-  int axis = 0;  ///< 0: of latitudes; 1: of longitudes
+  int axis = 0;  ///< of fields 0: of latitudes; 1: of longitudes
 };
 
-/// All of them in a section, each once.
-void collect_edges(const Json& section, const std::string& key, std::vector<EdgeUse>& found) {
+/// All of them in a section, each once. @param axes  how many there are.
+void collect_edges(const Json& section, const std::string& key, int axes, std::vector<EdgeUse>& found) {
   const auto add = [&](const Json& mode, int axis) {
     if (!mode.is_string()) return;
     const auto is_same = [&](const EdgeUse& use) { return use.axis == axis && mode == use.mode; };
     if (std::ranges::none_of(found, is_same)) found.push_back({mode.get<std::string>(), key, axis});
   };
   if (section.is_object()) {
-    for (const auto& [name, value] : section.items()) collect_edges(value, concat(key, ".", name), found);
+    for (const auto& [name, value] : section.items())
+      collect_edges(value, concat(key, ".", name), axes, found);
   } else if (key.ends_with(".circular")) {
-    if (section == true) add("circular", 1);
+    if (section == true) add("circular", axes - 1);
   } else if (key.ends_with(".padding_mode")) {
-    const bool of_each = section.is_array() && section.size() == 2;
+    const bool of_each = section.is_array() && section.size() == static_cast<std::size_t>(axes);
     const Json& one = section.is_array() && section.size() == 1 ? section[0] : section;
-    for (const int axis : {0, 1}) add(of_each ? section[static_cast<std::size_t>(axis)] : one, axis);
+    for (int axis = 0; axis < axes; ++axis)
+      add(of_each ? section[static_cast<std::size_t>(axis)] : one, axis);
   } else if (section.is_array()) {
     for (std::size_t i = 0; i < section.size(); ++i)
-      collect_edges(section[i], concat(key, "[", i, "]"), found);
+      collect_edges(section[i], concat(key, "[", i, "]"), axes, found);
   }
 }
 
@@ -131,7 +134,7 @@ std::vector<std::string> edge_warnings(const Json& model, const Grid& grid,
                                        const std::optional<FileSet::GoesRound>& places) {
   if (!grid.geographic && !places) return {};
   std::vector<EdgeUse> found;
-  collect_edges(model, "model", found);
+  collect_edges(model, "model", 2, found);
   std::vector<std::string> warnings;
   if (grid.geographic) warnings = sphere_warnings(model, grid);
   for (const EdgeUse& use : found) {
@@ -147,7 +150,41 @@ std::vector<std::string> edge_warnings(const Json& model, const Grid& grid,
   return warnings;
 }
 
+std::vector<std::string> window_warnings(const Json& model, const std::vector<std::string>& axes,
+                                         const Shape& window, const Shape& largest) {
+  std::vector<EdgeUse> found;
+  collect_edges(model, "model", window.rank(), found);
+  Shape whole = window;
+  std::vector<std::string> cut;
+  std::string key;
+  for (const EdgeUse& use : found) {
+    if (use.mode != "circular" || window[use.axis] >= largest[use.axis]) continue;
+    whole[use.axis] = largest[use.axis];
+    cut.push_back(concat(window[use.axis], " of ", largest[use.axis], " points along ",
+                         axes[static_cast<std::size_t>(use.axis)]));
+    if (key.empty()) key = use.key;
+  }
+  if (cut.empty()) return {};
+  const bool is_switch = key.ends_with(".circular");
+  return {concat(key, is_switch ? " is true" : " is \"circular\"", ", but windows of the images hold ",
+                 join(cut, ", "),
+                 ": beyond its ends a window then reads its own other end, not what lies there, in training "
+                 "and in predictions; let data.crop hold all points along them (--set 'data.crop=[",
+                 join(whole, ","), "]', for predict and evaluate, too), or ",
+                 is_switch ? "set it to false" : "take \"zeros\"")};
+}
+
 std::vector<std::string> edge_warnings(const Json& model, const SampleSource& data) {
+  if (const auto* images = dynamic_cast<const ImageData*>(&data)) {
+    Shape largest = data.grid().shape();
+    for (std::int64_t image = 0; image < images->files().count(); ++image) {
+      const Shape& extents = images->files().extents(image);
+      for (int d = 0; d < largest.rank(); ++d) largest[d] = std::max(largest[d], extents[d]);
+    }
+    std::vector<std::string> axes;
+    for (const ImageDim dim : images->options().space()) axes.emplace_back(name(dim));
+    return window_warnings(model, axes, data.grid().shape(), largest);
+  }
   const auto* forecasts = dynamic_cast<const Dataset*>(&data);
   if (forecasts == nullptr || data.grid().geographic) return edge_warnings(model, data.grid());
   return edge_warnings(model, data.grid(), forecasts->files().goes_round());

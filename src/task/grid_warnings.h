@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array/grid.h"
+#include "array/shape.h"
 #include "config/json.h"
 #include "fields/file_set.h"
 #include "samples/sample_source.h"
@@ -21,7 +22,12 @@ namespace jigsaw::inline task {
 ///                nothing of other grids, of which those that are not geographic have none of these warnings.
 std::vector<std::string> edge_warnings(const Json& model, const Grid& grid,
                                        const std::optional<FileSet::GoesRound>& places = {});
-/// The same of the grid of data.
+/// Of a model that reads round the ends of windows which hold only a part of the images, where its own other
+/// end is not what lies there: one sentence that names the axes, or none.
+/// @param axes  their names. @param largest  the largest extent of an image along each.
+std::vector<std::string> window_warnings(const Json& model, const std::vector<std::string>& axes,
+                                         const Shape& window, const Shape& largest);
+/// The same of the grid of data, or of its windows of images.
 std::vector<std::string> edge_warnings(const Json& model, const SampleSource& data);
 
 /// That loss.area_weighted says nothing, where the points of a grid have latitudes and longitudes of their

@@ -475,6 +475,7 @@ DataReport report_data(const Configuration& configuration, SampleSource& data) {
   }
   for (const std::string& warning : edge_warnings(configuration.model.to_json(), data))
     report.warnings.push_back(warning);
+  for (const std::string& remark : data.packing_remarks()) report.warnings.push_back(remark);
   for (const std::string& warning : area_warnings(configuration, data)) report.warnings.push_back(warning);
   for (const std::string& warning : target_warnings(data)) report.warnings.push_back(warning);
   report_values(data.statistics(), report);

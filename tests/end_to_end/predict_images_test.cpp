@@ -360,6 +360,43 @@ TEST_F(ImagePredictions, NeedTargetsInOtherFilesForTrainingOnly) {
   EXPECT_EQ(command(1, "evaluate", "masks", "").exit_code, 3);
 }
 
+/// By powers of two beyond float32 nothing changes but the unit.
+TEST_F(ImagePredictions, ValuesBeyondSinglePrecisionAreWritten) {
+  const Shape shape{3, 9, 10};
+  std::vector<double> first;
+  for (const int exponent : {0, 146, -132}) {
+    const std::string name = "unit_" + std::to_string(exponent);
+    const OutputImage a{"a", OutputImage::Type::kDouble, {"s", "y", "x"}, shape, {}, {}},
+        b{"b", OutputImage::Type::kDouble, {"s", "y", "x"}, shape, {}, {}};
+    std::vector<double> as, bs;
+    for (std::int64_t i = 0; i < shape.count(); ++i) {
+      as.push_back(std::ldexp(2 + std::sin(0.3 * static_cast<double>(i)), exponent));
+      bs.push_back(std::ldexp(3 + std::cos(0.2 * static_cast<double>(i)), exponent));
+    }
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / (name + ".h5"), {a, b}, {});
+    file->write(0, Box::whole(shape), as);
+    file->write(1, Box::whole(shape), bs);
+    file->finish();
+    train(name, config({{"task", "map"},
+                        {"files", {folder_ / (name + ".h5")}},
+                        {"dims", {"sample", "height", "width"}},
+                        {"variables", {"a"}},
+                        {"targets", {"b"}},
+                        {"crop", {6, 4}},
+                        {"train", {{"sample", {0, 1}}}},
+                        {"valid", {{"sample", {2, 2}}}}},
+                       {3, 2}));
+    for (const char* ending : {".out.h5", ".out.nc"}) {
+      predict(2, name, name + ending, "--set 'mesh={\"domain\":[1,2]}'");
+      const std::vector<double> found = values(folder_ / (name + ending), "b");
+      ASSERT_EQ(found.size(), bs.size());
+      if (first.empty()) first = found;
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_NEAR(std::ldexp(found[i], -exponent), first[i], 1e-6) << name << ending;
+    }
+  }
+}
+
 TEST_F(ImagePredictions, ThatCannotBeAreOneSentence) {
   train("denoise", config(denoising(), {2, 2, 5}));
   predict(1, "denoise", "there.h5");

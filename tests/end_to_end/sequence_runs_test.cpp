@@ -1,7 +1,9 @@
 // Forecasts of sequences of volumes through the executable: one loss curve on every mesh, what predict
 // writes, and what evaluate says of it, against loops over files.
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -403,6 +405,61 @@ TEST_F(SequenceRuns, WhatIsMissingAtTheStartIsNotScored) {
   EXPECT_NEAR(scores.at("variables").at("u").at("rmse")[0].get<double>(), std::sqrt(squares / count), 1e-5);
 }
 
+/// By powers of two beyond float32 nothing changes but the unit: neither what is predicted, which is then
+/// float64, nor the VRMSE.
+TEST_F(SequenceRuns, ValuesBeyondSinglePrecisionAreWrittenAndScored) {
+  constexpr std::int64_t kLength = 12;
+  const Shape shape{kSteps, kLength};
+  std::vector<double> first;
+  Json vrmse;
+  for (const int exponent : {0, 146, -132}) {
+    const std::string name = "unit_" + std::to_string(exponent);
+    const OutputImage u{"u", OutputImage::Type::kDouble, {"t", "x"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / (name + ".h5"), {u}, {});
+    std::vector<double> us;
+    for (std::int64_t t = 0; t < kSteps; ++t)
+      for (std::int64_t x = 0; x < kLength; ++x) us.push_back(std::ldexp(value(0, t, x, 0), exponent));
+    file->write(0, Box::whole(shape), us);
+    file->finish();
+    const Json config = {{"data",
+                          {{"task", "forecast"},
+                           {"files", {folder_ / (name + ".h5")}},
+                           {"dims", {"time", "width"}},
+                           {"variables", {"u"}},
+                           {"train", {{"time", {0, 4}}}},
+                           {"valid", {{"time", {4, 6}}}}}},
+                         {"model", {{"type", "unet"}, {"base_width", 4}, {"levels", 1}, {"norm_groups", 2}}},
+                         {"train", {{"steps", 3}, {"batch_size", 1}, {"precision", "fp64"}}},
+                         {"checkpoint", {{"every", 3}}}};
+    folder_.write("config.json", config.dump());
+    const std::string checkpoint = " --checkpoint " + train(name, 1, "\"auto\"");
+    for (const char* ending : {".out.h5", ".out.nc"}) {
+      const Outcome predicted = run(
+          2, "predict " + this->config() + checkpoint + " --steps 2 --output " + (folder_ / (name + ending)));
+      ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+      const auto written = open_variables(folder_ / (name + ending), Dimensions::kByNumber);
+      const FileVariable* found = written->find("u");
+      ASSERT_NE(found, nullptr);
+      std::vector<double> forecast(static_cast<std::size_t>(found->shape.count()));
+      ASSERT_EQ(forecast.size(), static_cast<std::size_t>(2 * kLength));
+      written->read<double>(*found, Box::whole(found->shape), forecast);
+      if (first.empty()) first = forecast;
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_NEAR(std::ldexp(forecast[i], -exponent), first[i], 1e-6) << name << ending;
+    }
+    const Outcome scored = run(
+        1, "evaluate " + this->config() + checkpoint + " --leads 2 --json " + (folder_ / (name + ".json")));
+    ASSERT_EQ(scored.exit_code, 0) << scored.err;
+    const Json found =
+        Json::parse(std::ifstream(folder_ / (name + ".json"))).at("variables").at("u").at("vrmse");
+    if (exponent == 0) vrmse = found;
+    for (const std::size_t lead : {0, 1}) {
+      ASSERT_TRUE(found[lead].is_number()) << found;
+      EXPECT_NEAR(found[lead].get<double>() / vrmse[lead].get<double>(), 1, 1e-6);
+    }
+  }
+}
+
 TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
   const Outcome made =
       run(1, "init --data " + (folder_ / "well.hdf5") + " --output " + (folder_ / "first.json"));
@@ -419,6 +476,106 @@ TEST_F(SequenceRuns, InitWritesThemForFilesOfTheWell) {
   EXPECT_NE(text.find(R"("valid": {"sample": [2, 2]})"), std::string::npos);
   const Outcome checked = run(2, "check --config " + (folder_ / "first.json"));
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
+}
+
+/// As of a file in another unit.
+TEST_F(SequenceRuns, PredictWarnsOfForecastsFarFromTheTrainingData) {
+  constexpr std::int64_t kLength = 12;
+  const Shape shape{kSteps, kLength};
+  for (const auto& [name, factor] : {std::pair{"usual.h5", 1.0F}, {"hot.h5", 100.0F}}) {
+    const OutputImage u{"u", OutputImage::Type::kFloat, {"t", "x"}, shape, {}, {}};
+    const auto file = create_image_output(ImageFormat::kHdf5, folder_ / name, {u}, {});
+    std::vector<float> us;
+    for (std::int64_t t = 0; t < kSteps; ++t)
+      for (std::int64_t x = 0; x < kLength; ++x) us.push_back(factor * value(0, t, x, 0));
+    file->write(0, Box::whole(shape), us);
+    file->finish();
+  }
+  const Json config = {
+      {"data",
+       {{"task", "forecast"},
+        {"files", {folder_ / "usual.h5"}},
+        {"dims", {"time", "width"}},
+        {"variables", {"u"}},
+        {"input_steps", {0}},
+        {"train", {{"time", {0, kSteps - 1}}}}}},
+      {"model",
+       {{"type", "unet"}, {"base_width", 4}, {"levels", 1}, {"norm_groups", 2}, {"zero_head", true}}},
+      {"train", {{"steps", 1}, {"batch_size", 1}, {"precision", "fp64"}}},
+      {"checkpoint", {{"every", 1}}}};
+  folder_.write("config.json", config.dump());
+  const std::string checkpoint = " --checkpoint " + train("run", 1, "\"auto\"");
+  for (const char* name : {"usual.h5", "hot.h5"}) {
+    for (const int ranks : {1, 2}) {
+      const Outcome predicted =
+          run(ranks, "predict " + this->config() + checkpoint + " --steps 2 --every 2 --overwrite --input " +
+                         (folder_ / name) + " --output " + (folder_ / "out.nc"));
+      ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+      const bool told = predicted.err.find(
+                            "forecasts of u leave what the model was trained on by far, first at step 1 of "
+                            "that from state 0 of sequence 0 (" +
+                            (folder_ / name) + "): above ") != std::string::npos;
+      EXPECT_EQ(told, std::string(name) == "hot.h5") << predicted.err;
+    }
+  }
+}
+
+TEST_F(SequenceRuns, AreNotRechunked) {
+  const Outcome refused = run(2, "rechunk " + config() + " --output " + (folder_ / "copies"));
+  EXPECT_EQ(refused.exit_code, 2);
+  ASSERT_EQ(refused.errors().size(), 1U);
+  EXPECT_NE(refused.errors()[0].find("rechunk is for fields on latitude and longitude, and data.dims makes "
+                                     "these images or sequences"),
+            std::string::npos)
+      << refused.errors()[0];
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "copies"));
+}
+
+/// Groups that say by an attribute alone what goes round, and numbers that may be inputs.
+TEST_F(SequenceRuns, InitReadsAttributesOfBoundariesAndNamesNumbers) {
+  const hid_t file = H5Fopen((folder_ / "well.hdf5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+  H5Tset_size(text, 16);
+  for (const auto& [name, type] : {std::pair{"boundary_conditions/x_periodic", "PERIODIC"},
+                                   {"boundary_conditions/z_periodic", "WALL"}}) {
+    const hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                attribute = H5Acreate2(group, "bc_type", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    std::array<char, 16> value{};
+    std::string(type).copy(value.data(), value.size() - 1);
+    H5Awrite(attribute, text, value.data());
+    H5Aclose(attribute);
+    H5Gclose(group);
+  }
+  H5Gclose(H5Gcreate2(file, "scalars", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const hsize_t samples = kSamples, others = kSamples + 1;
+  for (const auto& [name, count] : {std::pair{"scalars/kappa", samples}, {"scalars/others", others}}) {
+    const hid_t space = H5Screate_simple(1, &count, nullptr),
+                set = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const std::vector<double> values = {0.25, 0.5, 0.125, 1};
+    H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(set);
+    H5Sclose(space);
+  }
+  H5Tclose(text);
+  H5Sclose(scalar);
+  H5Fclose(file);
+  const Outcome made =
+      run(1, "init --data " + (folder_ / "well.hdf5") + " --output " + (folder_ / "first.json"));
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  std::string config = read(folder_ / "first.json");
+  EXPECT_NE(config.find(R"("padding_mode": ["circular", "circular", "zeros"])"), std::string::npos) << config;
+  const std::string kappa = R"({"name": "kappa", "data_set": "scalars/kappa"})";
+  EXPECT_NE(
+      config.find("// numbers of each sequence that may be inputs, too, in \"static\": [" + kappa + "]\n"),
+      std::string::npos)
+      << config;
+  // As it is proposed.
+  const std::string before = R"("static": [)";
+  config.insert(config.rfind(before) + before.size(), kappa + ", ");
+  folder_.write("with.json", config);
+  const Outcome checked = run(2, "check --config " + (folder_ / "with.json"));
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_NE(checked.out.find("kappa"), std::string::npos) << checked.out;
 }
 
 /// Of other layouts: by the names of dimensions, or as they are asked for by their number.

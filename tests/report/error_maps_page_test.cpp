@@ -1,4 +1,4 @@
-// Maps that evaluate writes, in the page.
+// Maps that evaluate writes, in the page, and files of which it has none.
 #include <gtest/gtest.h>
 #include <netcdf.h>
 
@@ -87,6 +87,27 @@ TEST(ReportMaps, OtherFilesAreRefused) {
   write_maps(path + "2", "lead_time", 1, "", {"t2m"});
   EXPECT_NE(said(path + "2").find("holds no maps as evaluate writes them: none ends in _bias"),
             std::string::npos);
+}
+
+/// As predict writes them.
+TEST(ReportMaps, SaysThatForecastsOfSequencesAreNotDrawn) {
+  const WrittenRun run;
+  const std::string path = run.folder.path() + "/sequences.nc";
+  {
+    testing::NetcdfWriter file(path);
+    const int sample = file.dimension("sample", 1), time = file.dimension("time", 2),
+              height = file.dimension("height", 2), width = file.dimension("width", 2);
+    const int times = file.variable("time", NC_DOUBLE, {time}),
+              density = file.variable("density", NC_DOUBLE, {sample, time, height, width});
+    file.end();
+    file.put(times, std::vector<double>{1, 2});
+    file.put(density, {1, 2, 3, 4, 5, 6, 7, 8});
+  }
+  const std::string why = testing::error_of<DataError>([&] { report_page({{run.path}, "", "", path}); });
+  EXPECT_NE(why.find("sequences.nc holds no forecasts of fields as predict writes them: it has no lead_time; "
+                     "those of sequences are not drawn"),
+            std::string::npos)
+      << why;
 }
 
 }  // namespace error_maps_page_test

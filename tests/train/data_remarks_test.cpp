@@ -41,7 +41,8 @@ TEST(DataRemarks, WhatAnyRankFindsIsSaidOnceOfEachVariableInEachFile) {
     if (world.rank() > 0) source.found["t2m in a.nc"] = {world.rank(), 100};
     remarks.tell();
     source.found["t2m in a.nc"] = {50, 200};
-    if (world.rank() == 2) source.found["sst in b\x1b.nc"] = {4, 9};
+    if (world.rank() == 2) source.found["sst in b\x1b.nc"] = {4, 9, 1};
+    if (world.rank() > 0) source.found["u in c.h5"] = {2, 8, 2};
     remarks.tell();
     remarks.tell();
   });
@@ -49,12 +50,15 @@ TEST(DataRemarks, WhatAnyRankFindsIsSaidOnceOfEachVariableInEachFile) {
   for (const std::string& line : split(testing::text_of(path), '\n')) {
     if (!line.empty()) lines.push_back(line.substr(line.find(' ') + 1));
   }
-  EXPECT_EQ(lines,
-            (std::vector<std::string>{
-                "warning: of 200 values read of t2m in a.nc, 3 are NaN or infinite and not declared as "
-                "missing; they count as missing",
-                "warning: of 9 values read of sst in b\\x1b.nc, 4 are NaN or infinite and not declared as "
-                "missing; they count as missing"}));
+  EXPECT_EQ(
+      lines,
+      (std::vector<std::string>{
+          "warning: of 200 values read of t2m in a.nc, 3 are NaN or infinite and not declared as "
+          "missing; they count as missing",
+          "warning: of 9 values read of sst in b\\x1b.nc, 4 are NaN or infinite (1 of them infinite) and "
+          "not declared as missing; they count as missing",
+          "warning: of 16 values read of u in c.h5, 4 are infinite and not declared as missing; they "
+          "count as missing"}));
 }
 
 }  // namespace data_remarks_test

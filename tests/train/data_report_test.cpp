@@ -187,6 +187,32 @@ TEST(EdgeWarnings, SayWhatPointsWithPlacesOfTheirOwnDoNotHave) {
             Lines());
 }
 
+/// Windows that hold a part of what goes round.
+TEST(WindowWarnings, NameAxesThatWindowsCut) {
+  const std::vector<std::string> axes = {"depth", "height", "width"};
+  const Shape window{16, 32, 8}, whole{32, 32, 32};
+  const auto of = [&](const Json& mode) {
+    return window_warnings({{"type", "unet"}, {"padding_mode", mode}}, axes, window, whole);
+  };
+  const std::string reads =
+      ": beyond its ends a window then reads its own other end, not what lies there, in training and in "
+      "predictions; let data.crop hold all points along them (--set 'data.crop=[";
+  EXPECT_EQ(of("circular"),
+            Lines{"model.padding_mode is \"circular\", but windows of the images hold 16 of 32 points along "
+                  "depth, 8 of 32 points along width" +
+                  reads + "32,32,32]', for predict and evaluate, too), or take \"zeros\""});
+  EXPECT_EQ(of({"circular", "circular", "zeros"}),
+            Lines{"model.padding_mode is \"circular\", but windows of the images hold 16 of 32 points along "
+                  "depth" +
+                  reads + "32,32,8]', for predict and evaluate, too), or take \"zeros\""});
+  EXPECT_EQ(window_warnings({{"type", "swin"}, {"circular", true}}, axes, window, whole),
+            Lines{"model.circular is true, but windows of the images hold 8 of 32 points along width" +
+                  reads + "16,32,32]', for predict and evaluate, too), or set it to false"});
+  EXPECT_EQ(of({"zeros", "circular", "replicate"}), Lines());
+  EXPECT_EQ(of("reflect"), Lines());
+  EXPECT_EQ(window_warnings({{"type", "unet"}, {"padding_mode", "circular"}}, axes, whole, whole), Lines());
+}
+
 TEST(Harmonics, AreRefusedWherePointsHavePlacesOfTheirOwn) {
   Grid grid = make_plain_grid({4, 6});
   const Json sfno = {{"type", "sfno"}, {"latitudes", "pole_cell"}};

@@ -150,24 +150,44 @@ Inspection inspect_safetensors(const std::string& path) {
   return {concat(path, "\n", tree.text()), ""};
 }
 
-/// With the names of dimensions where the file has them.
-std::unique_ptr<VariableFile> open_data(const std::string& path) {
+/// As its bytes stand, and with the names of dimensions, null where it has none.
+struct DataFiles {
+  std::unique_ptr<VariableFile> stored, named;
+};
+
+DataFiles open_data(const std::string& path) {
   probe_files({path}, Dimensions::kByNumber, External::kRefused);
-  std::unique_ptr<VariableFile> by_number = open_variables(path, Dimensions::kByNumber);
+  DataFiles files{open_variables(path, Dimensions::kByNumber), nullptr};
   try {
     probe_files({path}, Dimensions::kByName, External::kRefused);
-    std::unique_ptr<VariableFile> by_name = open_variables(path, Dimensions::kByName);
+    files.named = open_variables(path, Dimensions::kByName);
     // NetCDF leaves out what of HDF5 it has no type for.
-    if (by_name->variables().size() == by_number->variables().size()) return by_name;
+    if (files.named->variables().size() != files.stored->variables().size()) files.named.reset();
   } catch (const DataError&) {
   }
-  return by_number;
+  return files;
+}
+
+/// "float16  24 KiB": the type on disk, what unpacks it, and the bytes of all numbers without compression.
+std::string describe_numbers(const FileVariable& variable) {
+  std::string text;
+  // Bits of GRIB are of no type.
+  if (variable.numeric() && variable.bytes == size_of(variable.type)) {
+    text = numpy_name(variable.type);
+    for (const char* attribute : {"scale_factor", "add_offset"}) {
+      const auto found = variable.numbers.find(attribute);
+      if (found != variable.numbers.end() && found->second.size() == 1)
+        text += concat(", ", attribute, " ", found->second[0]);
+    }
+    text += "  ";
+  }
+  return concat(text, human_bytes(variable.shape.count() * variable.bytes));
 }
 
 Inspection inspect_data(const std::string& path) {
   Inspection result{path + "\n", ""};
-  const std::unique_ptr<VariableFile> file = open_data(path);
-  for (const FileVariable& variable : file->variables()) {
+  const DataFiles files = open_data(path);
+  for (const FileVariable& variable : (files.named ? files.named : files.stored)->variables()) {
     std::vector<std::string> dims;
     for (int i = 0; i < variable.shape.rank(); ++i) {
       const auto dim = static_cast<std::size_t>(i);
@@ -175,18 +195,20 @@ Inspection inspect_data(const std::string& path) {
       if (name.find("phony_dim_") != std::string::npos) name.clear();  // NetCDF's, where HDF5 has no names
       dims.push_back(concat(printable(name), variable.shape[i]));
     }
+    const FileVariable* found = files.stored->find(variable.name);
+    const FileVariable& stored = found != nullptr && found->fault.empty() ? *found : variable;
     const std::string units = printable(variable.text("units")), name = printable(variable.text("long_name"));
     result.text += concat("    ", padded(printable(variable.name), 16), " [", join(dims, ", "), "]  ");
     if (variable.fault.empty()) {
-      result.text += concat(human_bytes(variable.shape.count() * variable.bytes),
-                            units.empty() ? "" : "  in ", units, name.empty() ? "" : "  ", name,
-                            variable.chunks.rank() == 0 ? "" : concat("  chunks ", variable.chunks),
-                            variable.compressed ? " compressed" : "", "\n");
+      result.text +=
+          concat(describe_numbers(stored), units.empty() ? "" : "  in ", units, name.empty() ? "" : "  ",
+                 name, stored.chunks.rank() == 0 ? "" : concat("  chunks ", stored.chunks),
+                 stored.compressed ? " compressed" : "", "\n");
     } else {
       result.text += concat("cannot be read: ", variable.fault, "\n");
     }
   }
-  if (auto* const nifti = dynamic_cast<NiftiFile*>(file.get())) result.text += describe_nifti(*nifti);
+  if (auto* const nifti = dynamic_cast<NiftiFile*>(files.stored.get())) result.text += describe_nifti(*nifti);
   return result;
 }
 

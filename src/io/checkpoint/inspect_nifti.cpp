@@ -19,14 +19,6 @@ bool is_whole(StoredType type) {
   return type != StoredType::kF16 && type != StoredType::kF32 && type != StoredType::kF64;
 }
 
-/// As numpy calls it.
-const char* numpy_name(StoredType type) {
-  static constexpr std::array<const char*, 11> kNames = {"uint8",   "int8",    "int16",  "uint16",
-                                                         "int32",   "uint32",  "int64",  "uint64",
-                                                         "float16", "float32", "float64"};
-  return kNames[static_cast<std::size_t>(type)];
-}
-
 /// Where the file's axes run: right or left, to the front (anterior) or back (posterior), up (superior) or
 /// down (inferior).
 std::string orientation(const NiftiHeader& header) {

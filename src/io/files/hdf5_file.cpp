@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/hdf5_text.h"
 #include "files/hdf5_walk.h"
 #include "files/io_lock.h"
 
@@ -101,6 +102,25 @@ bool is_odim(hid_t file) {
 }
 
 }  // namespace
+
+std::string hdf5_group_text(const std::string& path, const std::string& group, const std::string& attribute) {
+  constexpr std::size_t kLongest = 256;
+  const auto lock = lock_io();
+  const Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  const Hdf5Id access(H5Pcreate(H5P_LINK_ACCESS), H5Pclose);
+  guard_links(access.get(), External::kRefused);
+  if (!file.valid()) return "";
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = group.find('/', end + 1);
+    if (H5Lexists(file.get(), group.substr(0, end).c_str(), access.get()) <= 0) return "";
+  }
+  const Hdf5Id opened(H5Oopen(file.get(), group.c_str(), access.get()), H5Oclose);
+  FileVariable found;
+  if (!opened.valid() || H5Iget_type(opened.get()) != H5I_GROUP ||
+      !read_attribute(opened.get(), attribute, kLongest, found))
+    return "";
+  return found.text(attribute);
+}
 
 Hdf5File::Hdf5File(std::string path, External external)
     : VariableFile(std::move(path)), external_(external), values_(this->path(), external, chunk_key()) {

@@ -37,9 +37,11 @@ void HyperslabStream::read(std::span<T> out) {
     file_->check_unchanged();
     throw;
   }
-  undeclared_ += unpacking_.unpack(plain_.numbers, stored, out);
+  const std::int64_t undeclared = unpacking_.unpack(plain_.numbers, stored, out);
+  undeclared_ += undeclared;
+  if (undeclared > 0) infinite_ += unpacking_.infinite(plain_.numbers, stored);
   next_ = end;
-  if (next_ == points) file_->end_stream(*variable_, points, fetched_, undeclared_);
+  if (next_ == points) file_->end_stream(*variable_, fetched_, {undeclared_, points, infinite_});
 }
 
 template void HyperslabStream::read<float>(std::span<float>);

@@ -45,7 +45,7 @@ class HyperslabStream {
   Unpacking unpacking_;
   std::int64_t next_ = 0;        ///< point
   std::int64_t prefetched_ = 0;  ///< behind the points that the system was told of
-  std::int64_t fetched_ = 0, undeclared_ = 0;
+  std::int64_t fetched_ = 0, undeclared_ = 0, infinite_ = 0;
 };
 
 }  // namespace jigsaw::inline files

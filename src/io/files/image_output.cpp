@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -31,13 +32,44 @@ Shape chunk_of(const Shape& shape) {
   return chunk;
 }
 
+/// What is missing among float64.
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+NetcdfOutput::Type netcdf_type_of(OutputImage::Type type) {
+  switch (type) {
+    case OutputImage::Type::kFloat:
+      return NetcdfOutput::Type::kFloat;
+    case OutputImage::Type::kDouble:
+      return NetcdfOutput::Type::kDouble;
+    case OutputImage::Type::kByte:
+      return NetcdfOutput::Type::kByte;
+    case OutputImage::Type::kShort:
+      break;
+  }
+  return NetcdfOutput::Type::kShort;
+}
+
+hid_t hdf5_type_of(OutputImage::Type type) {
+  switch (type) {
+    case OutputImage::Type::kFloat:
+      return H5T_IEEE_F32LE;
+    case OutputImage::Type::kDouble:
+      return H5T_IEEE_F64LE;
+    case OutputImage::Type::kByte:
+      return H5T_STD_U8LE;
+    case OutputImage::Type::kShort:
+      break;
+  }
+  return H5T_STD_I16LE;
+}
+
 class NetcdfImages : public ImageOutput {
  public:
+  using ImageOutput::write;
   NetcdfImages(const std::string& path, const std::vector<OutputImage>& images,
                const std::map<std::string, std::string>& texts,
                const std::vector<OutputCoordinate>& coordinates)
       : file_(path, NetcdfOutput::Format::kNetcdf4) {
-    using Type = NetcdfOutput::Type;
     std::set<std::string> names;
     for (const OutputImage& image : images) {
       std::vector<int> dimensions;
@@ -45,18 +77,18 @@ class NetcdfImages : public ImageOutput {
         dimensions.push_back(dimension(image.dimensions[static_cast<std::size_t>(d)], image.shape[d]));
       std::string name = image.name;
       std::replace(name.begin(), name.end(), '/', '_');
-      const bool numbers = image.type == OutputImage::Type::kFloat;
-      const Type type = numbers                                  ? Type::kFloat
-                        : image.type == OutputImage::Type::kByte ? Type::kByte
-                                                                 : Type::kShort;
-      const int variable = file_.add_variable(name.c_str(), type, dimensions);
+      const int variable = file_.add_variable(name.c_str(), netcdf_type_of(image.type), dimensions);
       const Shape chunk = chunk_of(image.shape);
       file_.add_chunks(variable, {chunk.begin(), chunk.end()}, kCacheBytes);
       for (const auto& [key, text] : image.texts) file_.add_text(variable, key.c_str(), text);
       for (const auto& [key, list] : image.numbers) file_.add_numbers(variable, key.c_str(), list);
-      if (numbers) file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
+      if (image.type == OutputImage::Type::kFloat) {
+        file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
+      } else if (image.type == OutputImage::Type::kDouble) {
+        file_.add_number(variable, "_FillValue", kNoValue);
+      }
       variables_.push_back(variable);
-      numbers_.push_back(numbers);
+      types_.push_back(image.type);
       names.insert(name);
       add_places(variable, image, coordinates);
     }
@@ -70,17 +102,22 @@ class NetcdfImages : public ImageOutput {
     for (const auto& [variable, coordinate] : written) write(variable, *coordinate);
   }
 
-  void write(std::size_t image, const Box& box, std::span<const float> values) override {
-    if (numbers_[image]) {
+  void write(std::size_t image, const Box& box, std::span<const double> values) override {
+    if (types_[image] == OutputImage::Type::kFloat) {
       std::vector<float> stored(values.begin(), values.end());
       std::replace_if(
           stored.begin(), stored.end(), [](float value) { return !std::isfinite(value); },
           NetcdfOutput::kFill);
       file_.write(variables_[image], box, std::span<const float>(stored));
+    } else if (types_[image] == OutputImage::Type::kDouble) {
+      std::vector<double> stored(values.begin(), values.end());
+      std::replace_if(
+          stored.begin(), stored.end(), [](double value) { return !std::isfinite(value); }, kNoValue);
+      file_.write(variables_[image], box, std::span<const double>(stored));
     } else {
       std::vector<int> labels(values.size());
       std::transform(values.begin(), values.end(), labels.begin(),
-                     [](float value) { return static_cast<int>(std::lround(value)); });
+                     [](double value) { return static_cast<int>(std::lround(value)); });
       file_.write(variables_[image], box, std::span<const int>(labels));
     }
   }
@@ -146,11 +183,12 @@ class NetcdfImages : public ImageOutput {
   NetcdfOutput file_;
   std::map<std::string, std::pair<int, std::int64_t>> dimensions_;
   std::vector<int> variables_;
-  std::vector<bool> numbers_;
+  std::vector<OutputImage::Type> types_;
 };
 
 class Hdf5Images : public ImageOutput {
  public:
+  using ImageOutput::write;
   Hdf5Images(std::string path, const std::vector<OutputImage>& images,
              const std::map<std::string, std::string>& texts)
       : path_(std::move(path)) {
@@ -170,7 +208,7 @@ class Hdf5Images : public ImageOutput {
     close();
   }
 
-  void write(std::size_t image, const Box& box, std::span<const float> values) override {
+  void write(std::size_t image, const Box& box, std::span<const double> values) override {
     const std::vector<hsize_t> start(box.begin.begin(), box.begin.end()),
         extent(box.extent.begin(), box.extent.end());
     const auto lock = lock_io();
@@ -178,7 +216,7 @@ class Hdf5Images : public ImageOutput {
     const Hdf5Id memory(H5Screate_simple(box.extent.rank(), extent.data(), nullptr), H5Sclose);
     check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >=
               0 &&
-          H5Dwrite(sets_[image], H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values.data()) >=
+          H5Dwrite(sets_[image], H5T_NATIVE_DOUBLE, memory.get(), space.get(), H5P_DEFAULT, values.data()) >=
               0);
   }
   void finish() override {
@@ -211,11 +249,8 @@ class Hdf5Images : public ImageOutput {
           H5Pset_chunk(layout.get(), image.shape.rank(), chunks.data()) >= 0 &&
           H5Pset_shuffle(layout.get()) >= 0 && H5Pset_deflate(layout.get(), kHdf5DeflateLevel) >= 0 &&
           H5Pset_chunk_cache(access.get(), kCacheSlots, kCacheBytes, 1.0) >= 0);
-    const hid_t type = image.type == OutputImage::Type::kFloat   ? H5T_IEEE_F32LE
-                       : image.type == OutputImage::Type::kShort ? H5T_STD_I16LE
-                                                                 : H5T_STD_U8LE;
-    const hid_t set =
-        H5Dcreate2(file_, image.name.c_str(), type, space.get(), links.get(), layout.get(), access.get());
+    const hid_t set = H5Dcreate2(file_, image.name.c_str(), hdf5_type_of(image.type), space.get(),
+                                 links.get(), layout.get(), access.get());
     check(set >= 0);
     sets_.push_back(set);
     for (const auto& [key, text] : image.texts) add_text(set, key, text);

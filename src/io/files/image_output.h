@@ -17,6 +17,7 @@ namespace jigsaw::inline files {
 struct OutputImage {
   enum class Type : std::uint8_t {
     kFloat,
+    kDouble,
     kByte,  ///< unsigned, 8 bits
     kShort  ///< signed, 16 bits
   };
@@ -49,7 +50,10 @@ class ImageOutput {
  public:
   virtual ~ImageOutput() = default;
   /// The values of a box of data set `image`, row-major, rounded to its type.
-  virtual void write(std::size_t image, const Box& box, std::span<const float> values) = 0;
+  virtual void write(std::size_t image, const Box& box, std::span<const double> values) = 0;
+  void write(std::size_t image, const Box& box, std::span<const float> values) {
+    write(image, box, std::vector<double>(values.begin(), values.end()));
+  }
   /// Closes the file, which is whole then.
   virtual void finish() = 0;
 };

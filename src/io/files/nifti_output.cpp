@@ -27,16 +27,25 @@ namespace {
 constexpr std::size_t kCompressedAtOnce = std::size_t{1} << 20;
 
 std::size_t size_of(OutputImage::Type type) {
-  return type == OutputImage::Type::kFloat ? 4 : type == OutputImage::Type::kShort ? 2 : 1;
+  return type == OutputImage::Type::kDouble  ? 8
+         : type == OutputImage::Type::kFloat ? 4
+         : type == OutputImage::Type::kShort ? 2
+                                             : 1;
 }
 
 std::int16_t code_of(OutputImage::Type type) {
-  return type == OutputImage::Type::kFloat ? 16 : type == OutputImage::Type::kShort ? 4 : 2;
+  return type == OutputImage::Type::kDouble  ? 64
+         : type == OutputImage::Type::kFloat ? 16
+         : type == OutputImage::Type::kShort ? 4
+                                             : 2;
 }
 
-void encode(OutputImage::Type type, float value, char* to) {
-  if (type == OutputImage::Type::kFloat) {
+void encode(OutputImage::Type type, double value, char* to) {
+  if (type == OutputImage::Type::kDouble) {
     std::memcpy(to, &value, sizeof value);
+  } else if (type == OutputImage::Type::kFloat) {
+    const auto number = static_cast<float>(value);
+    std::memcpy(to, &number, sizeof number);
   } else if (type == OutputImage::Type::kShort) {
     const auto number = static_cast<std::int16_t>(std::lround(value));
     std::memcpy(to, &number, sizeof number);
@@ -165,7 +174,7 @@ std::string NiftiOutput::header(const OutputImage& image, const std::string& des
   return bytes;
 }
 
-void NiftiOutput::write(std::size_t, const Box& given, std::span<const float> values) {
+void NiftiOutput::write(std::size_t, const Box& given, std::span<const double> values) {
   const int rank = given.begin.rank();
   const auto whole = [&](const Shape& part, std::int64_t alone) {
     return Shape{channels_ ? part[0] : alone, flat_ ? alone : part[rank - 3], part[rank - 2], part[rank - 1]};

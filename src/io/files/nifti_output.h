@@ -10,11 +10,12 @@ namespace jigsaw::inline files {
 /// whole, so that its temporary one, of the name behind which ".raw" stands, is as large as the image.
 class NiftiOutput : public ImageOutput {
  public:
+  using ImageOutput::write;
   NiftiOutput(std::string path, bool compressed, const OutputImage& image, const std::string& description,
               const NiftiHeader* like);
   ~NiftiOutput() override;
 
-  void write(std::size_t image, const Box& box, std::span<const float> values) override;
+  void write(std::size_t image, const Box& box, std::span<const double> values) override;
   void finish() override;
 
  private:

@@ -1,6 +1,7 @@
 #include "files/stored_type.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -67,6 +68,13 @@ Half::operator float() const {
 
 bool is_floating(StoredType type) {
   return type == StoredType::kF16 || type == StoredType::kF32 || type == StoredType::kF64;
+}
+
+const char* numpy_name(StoredType type) {
+  static constexpr std::array<const char*, 11> kNames = {"uint8",   "int8",    "int16",  "uint16",
+                                                         "int32",   "uint32",  "int64",  "uint64",
+                                                         "float16", "float32", "float64"};
+  return kNames[static_cast<std::size_t>(type)];
 }
 
 std::int64_t size_of(StoredType type) {

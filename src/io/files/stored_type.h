@@ -25,6 +25,8 @@ struct Half {
 };
 
 std::int64_t size_of(StoredType type);
+/// As numpy calls it.
+const char* numpy_name(StoredType type);
 bool is_floating(StoredType type);
 
 /// Puts a number, in this machine's byte order, into its size_of(type) bytes; what the type does not hold

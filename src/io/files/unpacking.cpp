@@ -286,6 +286,20 @@ std::int64_t Unpacking::unpack(StoredNumbers numbers, std::span<const std::byte>
   });
 }
 
+std::int64_t Unpacking::infinite(StoredNumbers numbers, std::span<const std::byte> stored) const {
+  if (!is_floating(numbers.type)) return 0;
+  return with_type(numbers, [&](auto value, auto swapped) {
+    using S = decltype(value);
+    std::int64_t count = 0;
+    for (std::size_t at = 0; at + sizeof(S) <= stored.size(); at += sizeof(S)) {
+      const auto number = static_cast<double>(load<S, swapped.value>(stored.data() + at));
+      if (std::abs(number) != kInfinity || number < low_ || number > high_) continue;
+      count += std::ranges::binary_search(missing_, number) ? 0 : 1;
+    }
+    return count;
+  });
+}
+
 template std::int64_t Unpacking::unpack<float>(StoredNumbers, std::span<const std::byte>,
                                                std::span<float>) const;
 template std::int64_t Unpacking::unpack<double>(StoredNumbers, std::span<const std::byte>,

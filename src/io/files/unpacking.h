@@ -40,6 +40,8 @@ class Unpacking {
   /// @return  how many are not finite though nothing says that they are missing.
   template <typename T>
   std::int64_t unpack(StoredNumbers numbers, std::span<const std::byte> stored, std::span<T> out) const;
+  /// How many of these unpack() counts for they are infinite.
+  std::int64_t infinite(StoredNumbers numbers, std::span<const std::byte> stored) const;
 
  private:
   void add_missing(const FileVariable& variable, const char* attribute);

@@ -345,14 +345,19 @@ void VariableFile::read(const FileVariable& variable, const Box& box, std::span<
   static thread_local ByteBuffer buffer;
   const StoredNumbers numbers = read_as_stored(variable, box, buffer);
   const std::size_t bytes = out.size() * static_cast<std::size_t>(size_of(numbers.type));
-  note_undeclared(variable, Unpacking(variable).unpack(numbers, buffer.take(bytes), out), std::ssize(out));
+  const Unpacking unpacking(variable);
+  const std::span<const std::byte> stored = buffer.take(bytes);
+  UndeclaredValues found{unpacking.unpack(numbers, stored, out), std::ssize(out)};
+  if (found.count > 0) found.infinite = unpacking.infinite(numbers, stored);
+  note_undeclared(variable, found);
 }
 
-void VariableFile::note_undeclared(const FileVariable& variable, std::int64_t count, std::int64_t of) {
+void VariableFile::note_undeclared(const FileVariable& variable, const UndeclaredValues& values) {
   const std::lock_guard lock(mutex_);
   UndeclaredValues& found = undeclared_[variable.name];
-  found.count += count;
-  found.of += of;
+  found.count += values.count;
+  found.of += values.of;
+  found.infinite += values.infinite;
 }
 
 std::optional<HyperslabStream> VariableFile::stream(const FileVariable& variable, const Box& box) {
@@ -368,12 +373,12 @@ std::optional<HyperslabStream> VariableFile::stream(const FileVariable& variable
   }
 }
 
-void VariableFile::end_stream(const FileVariable& variable, std::int64_t points, std::int64_t fetched,
-                              std::int64_t undeclared) {
+void VariableFile::end_stream(const FileVariable& variable, std::int64_t fetched,
+                              const UndeclaredValues& undeclared) {
   check_unchanged();
-  bytes_read_ += points * variable.bytes;
+  bytes_read_ += undeclared.of * variable.bytes;
   bytes_fetched_ += fetched;
-  note_undeclared(variable, undeclared, points);
+  note_undeclared(variable, undeclared);
 }
 
 std::optional<PlainNumbers> VariableFile::plain_numbers(const FileVariable& /*variable*/) {

@@ -30,6 +30,7 @@ std::string refusal_of_other_file(const std::string& where);
 /// Values that are no finite numbers where the file declares no mask that covers them.
 struct UndeclaredValues {
   std::int64_t count = 0, of = 0;  ///< so many of the values read
+  std::int64_t infinite = 0;       ///< and so many of them
 };
 
 /// A file of variables opened for reading. Library calls run under lock_io(). Reading is thread-safe, close()
@@ -141,9 +142,8 @@ class VariableFile {
  private:
   friend class HyperslabStream;
   /// A stream has come to the end of its hyperslab. @throws DataError  as read() does.
-  void end_stream(const FileVariable& variable, std::int64_t points, std::int64_t fetched,
-                  std::int64_t undeclared);
-  void note_undeclared(const FileVariable& variable, std::int64_t count, std::int64_t of);
+  void end_stream(const FileVariable& variable, std::int64_t fetched, const UndeclaredValues& undeclared);
+  void note_undeclared(const FileVariable& variable, const UndeclaredValues& values);
   /// Null unless they are kept.
   const DescribedPiece* kept(const FileVariable& variable, const Box& box) const;
   /// @param room  for numbers; what was kept is taken from it.

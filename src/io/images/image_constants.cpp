@@ -9,39 +9,63 @@
 namespace jigsaw::inline images {
 
 bool ImageFiles::fits_constant(const Image& like, const FileVariable& variable,
-                               const std::vector<ImageDim>& dims) const {
+                               const std::vector<ImageDim>& dims) {
   if (variable.shape.rank() != std::ssize(dims)) return false;
   const std::vector<int> space = spatial_positions(dims);
   for (int d = 0; d < static_cast<int>(space.size()); ++d)
     if (variable.shape[space[static_cast<std::size_t>(d)]] != like.extents[d]) return false;
-  const int sample = dim_position(dims, ImageDim::kSample);
-  if (sample < 0) return true;
-  const Variable& first = known(first_variable_);
-  const FileVariable& beside = find(like.file, first.data_set, like.group);
-  return variable.shape[sample] ==
-         beside.shape[dim_position(dims_of(first, like.file, beside), ImageDim::kSample)];
+  return true;
 }
 
-/// Of those that fit most dims, and of as many first those with samples. Channels go with space alone: else
-/// any row of numbers would be of channels.
-/// @param like  an image of the first variable.
-std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const FileVariable& variable) const {
+/// How many samples the data set of an image of the first variable has; 0 without that dim.
+std::int64_t ImageFiles::samples_beside(const Image& like) const {
+  const Variable& first = known(first_variable_);
+  const FileVariable& beside = find(like.file, first.data_set, like.group);
+  const int sample = dim_position(dims_of(first, like.file, beside), ImageDim::kSample);
+  return sample < 0 ? 0 : beside.shape[sample];
+}
+
+/// What may be constant beside images of these dims, that of most dims first, and of as many first those with
+/// samples. Channels go with space, else any row of numbers would be of channels, or with samples, in a table
+/// of one row for each.
+std::vector<std::vector<ImageDim>> ImageFiles::dims_of_constants() const {
+  std::vector<std::vector<ImageDim>> all;
   for (const bool space : {true, false}) {
     for (const bool sample : {true, false}) {
       for (const bool channel : {true, false}) {
         std::vector<ImageDim> dims = dims_;
         std::erase_if(dims, [&](ImageDim dim) {
           return dim == ImageDim::kTime || (is_spatial(dim) && !space) ||
-                 (dim == ImageDim::kSample && !sample) || (dim == ImageDim::kChannel && !(channel && space));
+                 (dim == ImageDim::kSample && !sample) ||
+                 (dim == ImageDim::kChannel && !(channel && (space || sample)));
         });
-        if (fits_constant(like, variable, dims)) return dims;
+        all.push_back(dims);
+        // Fields without channels may have a table beside them.
+        if (!space && channel && dims == std::vector{ImageDim::kSample})
+          all.insert(all.end() - 1, std::vector{ImageDim::kSample, ImageDim::kChannel});
       }
     }
+  }
+  return all;
+}
+
+/// @param like  an image of the first variable.
+std::vector<ImageDim> ImageFiles::dims_of_constant(const Image& like, const FileVariable& variable) const {
+  const std::int64_t samples = samples_beside(like);
+  std::optional<std::int64_t> others;
+  for (const std::vector<ImageDim>& dims : dims_of_constants()) {
+    if (!fits_constant(like, variable, dims)) continue;
+    const int sample = dim_position(dims, ImageDim::kSample);
+    if (sample < 0 || variable.shape[sample] == samples) return dims;
+    if (!others) others = variable.shape[sample];
   }
   throw DataError(concat(variable.name, " is ", variable.shape, ", and the images of ", first_variable_,
                          " in ", path_of(like), " are ", like.extents,
                          "; what is constant in time has the dimensions of data.dims without \"time\", or "
-                         "without \"sample\", too, or without those of space"));
+                         "without \"sample\", too, or without those of space",
+                         others ? concat("; it has ", *others, *others == 1 ? " entry" : " entries", " for ",
+                                         counted(samples, "sequence"))
+                                : ""));
 }
 
 /// Turns the file of what is constant beside an image of the first variable as that.

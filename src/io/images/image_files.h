@@ -118,8 +118,8 @@ class ImageFiles {
   /// extents or place from those of the first variable.
   std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
   /// Those of a variable that is constant in time, behind one that is not: of data sets with the dims of the
-  /// others but "time", or without "sample", too, or without space, as a number of each sequence is. An image
-  /// of it is that of its sample.
+  /// others but "time", or without "sample", too, or without space, as a number of each sequence is, or a row
+  /// of a table [sample, channel]. An image of it is that of its sample.
   /// @param paths  as select() takes them; of files of its own one, or one for each file of the first
   /// variable, of the same cases where they have such, else in their order. @throws DataError  for data sets
   /// with other dims or extents, also.
@@ -172,6 +172,9 @@ class ImageFiles {
   std::int64_t bytes_read() const;
   /// VariableFile::bytes_fetched() of all files.
   std::int64_t bytes_fetched() const;
+  /// Of each variable whose floating-point numbers attributes of an HDF5 file unpack, a sentence: CF allows
+  /// it, but who writes HDF5 without NetCDF may mean something else by scale_factor.
+  std::vector<std::string> packing_remarks() const;
   /// As FileSet::undeclared().
   std::map<std::string, UndeclaredValues> undeclared() const;
 
@@ -216,8 +219,10 @@ class ImageFiles {
   /// The dims of a data set; without "channel" where it has one dim less.
   std::vector<ImageDim> dims_of(const Variable& place, int file, const FileVariable& variable) const;
   std::vector<ImageDim> dims_of_constant(const Image& like, const FileVariable& variable) const;
-  bool fits_constant(const Image& like, const FileVariable& variable,
-                     const std::vector<ImageDim>& dims) const;
+  std::vector<std::vector<ImageDim>> dims_of_constants() const;
+  static bool fits_constant(const Image& like, const FileVariable& variable,
+                            const std::vector<ImageDim>& dims);
+  std::int64_t samples_beside(const Image& like) const;
   std::vector<Image> images_of(const Variable& variable) const;
   static std::vector<Series> series_of(const std::vector<Image>& images);
   void check_units(const Variable& variable) const;

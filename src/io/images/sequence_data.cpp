@@ -61,6 +61,7 @@ SequenceData::SequenceData(const DataOptions& options, const std::filesystem::pa
   }
   together(communicator,
            [&] { naming_statistics(use.statistics ? nullptr : file, [&] { check_statistics(); }); });
+  statistics_.in_steps = true;  // those of earlier versions count a step as a second
   if (const std::string line = divide_constants_by_one(); !line.empty() && pass.tell) pass.tell(line);
 }
 

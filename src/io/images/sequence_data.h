@@ -53,6 +53,7 @@ class SequenceData : public SampleSource {
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
   std::int64_t bytes_fetched() const override { return files_->bytes_fetched(); }
   std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
+  std::vector<std::string> packing_remarks() const override { return files_->packing_remarks(); }
 
   const DataOptions& options() const { return options_; }
   ImageFiles& files() const { return *files_; }

@@ -127,6 +127,7 @@ Statistics SequenceData::compute_statistics(Communicator& communicator, const St
   const std::vector<Channel> channels = normalised_channels();
   Statistics statistics;
   statistics.lead_time = options_.lead_steps;
+  statistics.in_steps = true;
   double before = 0;
   for (const Channel& channel : channels) {
     if (known != nullptr && known->fields.contains(channel.name)) {

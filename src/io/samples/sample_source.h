@@ -77,6 +77,8 @@ class SampleSource {
   /// Values that this rank has read so far and that are neither numbers nor declared as missing, by
   /// "variable in file".
   virtual std::map<std::string, UndeclaredValues> undeclared() const { return {}; }
+  /// Sentences on numbers that attributes unpack though they may mean something else.
+  virtual std::vector<std::string> packing_remarks() const { return {}; }
 };
 
 }  // namespace jigsaw::inline samples

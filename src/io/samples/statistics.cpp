@@ -228,7 +228,13 @@ const FieldStatistics& Statistics::of(const Field& field) const {
 }
 
 std::string Statistics::to_text() const {
-  Json json = {{"lead_hours", hours_json(lead_time)}, {"fields", Json::object()}};
+  Json json;
+  if (in_steps) {
+    json["lead_steps"] = lead_time;
+  } else {
+    json["lead_hours"] = hours_json(lead_time);
+  }
+  json["fields"] = Json::object();
   for (const auto& [name, field] : fields) {
     json["fields"][name] = {{"units", field.units},
                             {"mean", field.mean},
@@ -255,8 +261,11 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
     throw DataError(concat(source, " holds no statistics: it must be an object with \"fields\""));
   }
   Statistics statistics;
-  const double lead = number_of(json, "lead_hours", source);
-  statistics.lead_time = lead >= 0 && lead <= 87600 ? from_hours(lead) : 0;
+  statistics.in_steps = json.contains("lead_steps");
+  const double lead = number_of(json, statistics.in_steps ? "lead_steps" : "lead_hours", source);
+  constexpr double kMostHours = 87600, kMostSteps = 1e6;
+  if (lead >= 0 && lead <= (statistics.in_steps ? kMostSteps : kMostHours))
+    statistics.lead_time = statistics.in_steps ? static_cast<Time>(lead) : from_hours(lead);
   for (const auto& [name, field] : json["fields"].items()) {
     const std::string where = concat("the field ", name, " of ", source);
     if (!field.is_object()) throw DataError(concat(where, " must be an object"));

@@ -53,11 +53,12 @@ struct SeenValues {
 
 /// Statistics by the name of the field, "t_850".
 struct Statistics {
-  Time lead_time = 0;  ///< of the increments
+  Time lead_time = 0;  ///< of the increments; seconds, or steps
   std::map<std::string, FieldStatistics> fields;
   /// In the periods, of the fields that were read for it. Not among what to_text() tells, and nothing that
   /// decides whether statistics are equal.
   std::map<std::string, SeenValues> seen;
+  bool in_steps = false;  ///< lead_time is a number of steps, of sequences
 
   bool operator==(const Statistics& other) const {
     return lead_time == other.lead_time && fields == other.fields;

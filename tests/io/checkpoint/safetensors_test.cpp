@@ -1,11 +1,14 @@
 #include "checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
+#include <hdf5.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "array/host_view.h"
 #include "base/text.h"
@@ -339,8 +342,40 @@ TEST_F(Safetensors, InspectionShowsDimensionsAndChunksOfDataFiles) {
                     netcdf = inspect(fixtures + "packed.nc").text,
                     hdf5 = inspect(fixtures + "images/volume.h5").text;
   EXPECT_NE(netcdf.find("[time 12, latitude 7, longitude 8]"), std::string::npos) << netcdf;
-  EXPECT_NE(hdf5.find("[11, 9, 10]  1.9 KiB  in g/cm3  chunks [4, 5, 3] compressed"), std::string::npos)
+  EXPECT_NE(netcdf.find("int16, scale_factor 0.00052, add_offset 280.125  "), std::string::npos) << netcdf;
+  EXPECT_NE(hdf5.find("[11, 9, 10]  int16, scale_factor 0.0025, add_offset 1.5  1.9 KiB  in g/cm3  "
+                      "chunks [4, 5, 3] compressed"),
+            std::string::npos)
       << hdf5;
+}
+
+/// Types for which NetCDF has others, and filters that it does not know.
+TEST_F(Safetensors, InspectionShowsNumbersAsTheyAreStored) {
+  const std::string path = temporary_.path() + "/types.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const std::array<hsize_t, 2> extents = {12, 256}, chunk = {4, 256};
+  const hid_t space = H5Screate_simple(2, extents.data(), nullptr), plain = H5Pcreate(H5P_DATASET_CREATE),
+              filtered = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(plain, 2, chunk.data());
+  H5Pset_chunk(filtered, 2, chunk.data());
+  H5Pset_fletcher32(filtered);
+  const hid_t half = H5Tcopy(H5T_IEEE_F32LE);  // IEEE 754 binary16
+  H5Tset_fields(half, 15, 10, 5, 0, 10);
+  H5Tset_size(half, 2);
+  H5Tset_ebias(half, 15);
+  for (const auto& [name, type, layout] :
+       {std::tuple{"half", half, plain}, {"wide", H5T_IEEE_F64BE, plain}, {"small", H5T_STD_I16LE, filtered}})
+    H5Dclose(H5Dcreate2(file, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT));
+  H5Tclose(half);
+  H5Pclose(plain);
+  H5Pclose(filtered);
+  H5Sclose(space);
+  H5Fclose(file);
+  const std::string text = inspect(path).text;
+  for (const char* part :
+       {"[12, 256]  float16  6.0 KiB  chunks [4, 256]\n", "[12, 256]  float64  24.0 KiB  chunks [4, 256]\n",
+        "[12, 256]  int16  6.0 KiB  chunks [4, 256] compressed\n"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
 }  // namespace

@@ -392,5 +392,30 @@ TEST_F(NiftiFileTest, DamageIsADataError) {
       DataError);
 }
 
+/// What float32 does not hold, in each format.
+TEST(ImageOutput, KeepsNumbersOfDoublePrecision) {
+  const testing::TemporaryFolder folder;
+  const std::vector<double> numbers = {1e44, -3e-40, 1 + 0x1p-40, 0, std::nan(""), -1e300};
+  OutputImage image{"image", OutputImage::Type::kDouble, {"depth", "height", "width"}, {1, 2, 3}, {}, {}};
+  for (const char* name : {"x.nii", "x.nii.gz", "x.h5", "x.nc"}) {
+    const std::string path = folder.path() + "/" + name;
+    const auto to = create_image_output(*image_format(path), path, {image}, {});
+    to->write(0, Box::whole(image.shape), numbers);
+    to->finish();
+    const auto file = open_variables(path, Dimensions::kByNumber);
+    const FileVariable& variable = file->variables()[0];
+    ASSERT_EQ(variable.shape.count(), 6) << name;
+    std::vector<double> found(numbers.size());
+    file->read<double>(variable, Box::whole(variable.shape), found);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (std::isnan(numbers[i])) {
+        EXPECT_TRUE(std::isnan(found[i])) << name;
+      } else {
+        EXPECT_EQ(found[i], numbers[i]) << name;
+      }
+    }
+  }
+}
+
 }  // namespace nifti_file_test
 }  // namespace jigsaw

@@ -587,27 +587,29 @@ TEST_F(Attributes, AHeaderWithAnAttributeOfGigabytesIsRefused) {
 
 TEST_F(Attributes, ValuesThatAreNotFiniteAreCountedUnlessAMaskCoversThem) {
   const std::vector<float> values = {1, NAN, INFINITY, -INFINITY, 5};
+  using Counts = std::pair<std::int64_t, std::int64_t>;  // and those of them that are infinite
   const auto counted = [&](const std::function<void(int, int)>& add) {
     NetcdfFile file(with(add, values));
     const std::vector<double> read = read_whole(file, "x");
     EXPECT_EQ(std::count_if(read.begin(), read.end(), [](double x) { return std::isnan(x); }), 3);
     const auto found = file.undeclared();
     EXPECT_EQ(found.at("x").of, 5);
-    return found.at("x").count;
+    return Counts{found.at("x").count, found.at("x").infinite};
   };
   const auto fill = [](float value) {
     return [value](int file, int variable) {
       nc_put_att_float(file, variable, "_FillValue", NC_FLOAT, 1, &value);
     };
   };
-  EXPECT_EQ(counted([](int, int) {}), 3);
-  EXPECT_EQ(counted(fill(-999)), 3);
-  EXPECT_EQ(counted(fill(NAN)), 2);
+  EXPECT_EQ(counted([](int, int) {}), Counts(3, 2));
+  EXPECT_EQ(counted(fill(-999)), Counts(3, 2));
+  EXPECT_EQ(counted(fill(NAN)), Counts(2, 2));
+  EXPECT_EQ(counted(fill(INFINITY)), Counts(2, 1));
   EXPECT_EQ(counted([&](int file, int variable) {
               const double range[] = {0, 10};
               nc_put_att_double(file, variable, "valid_range", NC_DOUBLE, 2, range);
             }),
-            1);
+            Counts(1, 0));
 }
 
 }  // namespace untrusted_file_test

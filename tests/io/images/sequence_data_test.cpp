@@ -385,6 +385,58 @@ TEST(SequenceData, ConstantFieldsMayStandInOtherFiles) {
                    ", and p has 2 files; name a file for each of these, or one without samples for all"));
 }
 
+/// A row of numbers for each sequence, whether other fields have channels or not.
+TEST(SequenceData, ConstantFieldsMayBeATable) {
+  const TemporaryFolder folder;
+  const Shape p{3, kSteps, kHeight, kWidth};
+  std::vector<OutputImage> images = {{"p", OutputImage::Type::kFloat, {"s", "t", "y", "x"}, p, {}, {}}};
+  for (const auto& [name, shape] : {std::pair{"table", Shape{3, 2}},
+                                    {"column", {3, 1}},
+                                    {"five", {5, 2}},
+                                    {"four", {4}},
+                                    {"map", {5, kHeight, kWidth}}}) {
+    const std::vector<std::string> dims(static_cast<std::size_t>(shape.rank()), "");
+    images.push_back({name, OutputImage::Type::kFloat, dims, shape, {}, {}});
+  }
+  const std::string path = folder.path() + "/table.h5";
+  const auto out = create_image_output(ImageFormat::kHdf5, path, images, {});
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    std::vector<float> values;
+    for (std::int64_t j = 0; j < images[i].shape.count(); ++j) values.push_back(static_cast<float>(10 + j));
+    out->write(i, Box::whole(images[i].shape), values);
+  }
+  out->finish();
+  for (const bool channels : {true, false}) {
+    std::vector<ImageDim> dims = {ImageDim::kSample, ImageDim::kTime, ImageDim::kHeight, ImageDim::kWidth};
+    if (channels) dims.push_back(ImageDim::kChannel);
+    ImageFiles files({path}, dims);
+    files.select({"p", {}});
+    const std::vector<Field> table = files.select_constant({"table", {}}),
+                             column = files.select_constant({"column", {}});
+    ASSERT_EQ(table.size(), 2U);
+    ASSERT_EQ(column.size(), 1U);
+    EXPECT_EQ(table[1].name(), "table_1");
+    for (std::int64_t sequence = 0; sequence < 3; ++sequence) {
+      // At any state and points.
+      const std::int64_t state = sequence * kSteps + 4;
+      std::vector<double> value(2);
+      for (int c = 0; c < 2; ++c) {
+        files.read(table[static_cast<std::size_t>(c)], state, {{1, 2}, {1, 2}}, value);
+        EXPECT_EQ(value, std::vector<double>(2, 10.0 + static_cast<double>(2 * sequence + c)));
+      }
+      files.read(column[0], state, {{1, 2}, {1, 2}}, value);
+      EXPECT_EQ(value, std::vector<double>(2, 10.0 + static_cast<double>(sequence)));
+    }
+    for (const auto& [name, why] : {std::pair{"five", "; it has 5 entries for 3 sequences"},
+                                    {"four", "; it has 4 entries for 3 sequences"},
+                                    {"map", "; it has 5 entries for 3 sequences"}}) {
+      const VariableOptions wrong{name, {}};
+      const std::string message = message_of<DataError>([&] { files.select_constant(wrong); });
+      EXPECT_TRUE(message.ends_with(why)) << message;
+    }
+  }
+}
+
 TEST(SequenceData, WhatDoesNotVaryIsNormalisedByOneWhichIsTold) {
   const TemporaryFolder folder;
   write_with_constants(folder);
@@ -410,6 +462,47 @@ TEST(SequenceData, WhatDoesNotVaryIsNormalisedByOneWhichIsTold) {
                                              : "w does not vary in data.train; normalised by 1"});
     });
   }
+}
+
+/// Floating-point numbers that attributes of HDF5 files unpack, as a cosmological scale factor would.
+TEST(SequenceData, TellsHowFloatingPointNumbersAreUnpacked) {
+  const TemporaryFolder folder;
+  const Shape shape{kSteps, kWidth};
+  const auto remarks = [&](const std::vector<std::map<std::string, std::vector<double>>>& attributes,
+                           OutputImage::Type type = OutputImage::Type::kFloat) {
+    std::vector<std::string> paths;
+    for (std::size_t file = 0; file < attributes.size(); ++file) {
+      paths.push_back(concat(folder.path(), "/x_", file, ".h5"));
+      const OutputImage x{"x", type, {"t", "x"}, shape, {}, attributes[file]};
+      const auto out = create_image_output(ImageFormat::kHdf5, paths.back(), {x}, {});
+      out->write(0, Box::whole(shape), std::vector<float>(static_cast<std::size_t>(shape.count()), 8));
+      out->finish();
+    }
+    ImageFiles files(paths, {ImageDim::kTime, ImageDim::kWidth});
+    const Field field = files.select({"x", {}}).front();
+    std::vector<double> value(1);
+    files.read(field, 0, {{0}, {1}}, value);
+    const auto scale = attributes[0].find("scale_factor");
+    EXPECT_EQ(value[0], scale == attributes[0].end() ? 8 : 8 * scale->second[0]);
+    return files.packing_remarks();
+  };
+  const std::string first = concat("x in ", folder.path(),
+                                   "/x_0.h5 holds floating-point numbers and is unpacked by its attributes "
+                                   "scale_factor 0.25, add_offset 0"),
+                    remedy =
+                        "; if they say something else, as a cosmological scale factor, rename them in the "
+                        "files";
+  const std::map<std::string, std::vector<double>> none,
+      quarter = {{"scale_factor", {0.25}}}, half = {{"scale_factor", {0.5}}}, one = {{"scale_factor", {1}}};
+  EXPECT_EQ(remarks({quarter, quarter}), std::vector{first + remedy});
+  EXPECT_EQ(remarks({quarter, half, none}),
+            std::vector{concat(first, ", and in ", folder.path(), "/x_1.h5 by scale_factor 0.5, add_offset 0",
+                               remedy)});
+  EXPECT_EQ(remarks({quarter, none}),
+            std::vector{concat(first, ", and in ", folder.path(), "/x_1.h5 not at all", remedy)});
+  EXPECT_EQ(remarks({one, none}), std::vector<std::string>());
+  EXPECT_EQ(remarks({quarter}, OutputImage::Type::kShort), std::vector<std::string>())
+      << "whole numbers are packed ones";
 }
 
 TEST(SequenceData, RefusesWhatIsNotThere) {

@@ -150,6 +150,23 @@ TEST(Statistics, SurviveTheirFileInEveryBit) {
   EXPECT_TRUE(Statistics::from_text(statistics.to_text(), "stats.json") == statistics);
 }
 
+/// Of sequences they say so many steps, and no hours; a step was a second of earlier versions.
+TEST(Statistics, OfSequencesCountSteps) {
+  Statistics statistics;
+  statistics.lead_time = 3;
+  statistics.in_steps = true;
+  const std::string text = statistics.to_text();
+  EXPECT_NE(text.find("\"lead_steps\": 3"), std::string::npos) << text;
+  EXPECT_EQ(text.find("lead_hours"), std::string::npos) << text;
+  const Statistics again = Statistics::from_text(text, "stats.json");
+  EXPECT_EQ(again.lead_time, 3);
+  EXPECT_TRUE(again.in_steps);
+  const Statistics before =
+      Statistics::from_text("{\"lead_hours\": 0.0008333333333333334, \"fields\": {}}", "stats.json");
+  EXPECT_EQ(before.lead_time, 3);
+  EXPECT_FALSE(before.in_steps);
+}
+
 TEST(Statistics, MalformedFilesAreDataErrors) {
   for (const char* text :
        {"", "[]", "{", "{\"fields\": 1}", "{\"lead_hours\": 6, \"fields\": {\"t\": 1}}",
