@@ -25,12 +25,6 @@ std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& b
 /// Placements of the parameters along the mesh's axes, by name.
 Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh);
 
-/// What must be alike for a run to go on with the same batches: grid, channels (inputs, of which "inputs" is
-/// the number, then targets), number of samples, digests of their times or places and of the statistics.
-Json data_fingerprint(const SampleSource& data);
-/// The first key in which two fingerprints differ, or "".
-std::string first_difference(const Json& before, const Json& now);
-
 /// Takes the parameters of a checkpoint, by name, into a run that has made no step. Of a run that was trained
 /// without noise all are taken, too: weights of noise become zero, see Parameter::noise().
 ///
@@ -76,8 +70,8 @@ class TrainingState {
  private:
   /// Of a run that goes on although keys or data are others.
   void tell_allowed(const Json& configuration);
-  void tell_changes(const Json& configuration, const Json& before);
-  void check_data(const Json& configuration, const Json& before) const;
+  void tell_changes(const FoundCheckpoint& found);
+  void check_data(const Json& extra) const;
   void load(const FoundCheckpoint& found, bool allow_change);
 
   OpenedRun& run_;

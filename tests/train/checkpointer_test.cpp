@@ -7,7 +7,7 @@
 #include "comm/self/self.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
-#include "train/training_state.h"
+#include "train/changed_data.h"
 
 namespace jigsaw {
 namespace checkpointer_test {
