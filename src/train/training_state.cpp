@@ -332,9 +332,8 @@ void TrainingState::tell_allowed(const Json& configuration) {
   log_.info(concat("from here on other than before: ", join(changes, ", "),
                    more == 0 ? "" : concat(" and ", more, " more")));
   if (scores && !run_.configuration().checkpoint.best.empty()) {
-    log_.warn(
-        "validations are others than before, and checkpoint.best compares their scores with those of before: "
-        "the best checkpoint so far stays until one of now is better");
+    told_other_validations_ = true;
+    log_.warn(concat("validations are others than before, and ", kScoresCompared));
   }
 }
 

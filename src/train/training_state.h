@@ -43,6 +43,12 @@ void require_same_keys(const Json& before, const Configuration& now);
 /// brought to another grid or spacing, or normalised otherwise.
 std::optional<std::string> inputs_remark(const FoundCheckpoint& found, const Configuration& configuration);
 
+/// What a warning of other validations ends with.
+inline constexpr const char* kScoresCompared =
+    "checkpoint.best compares their scores with those of before: the best checkpoint so far stays until one "
+    "of "
+    "now is better; a run of its own, with --init-from, compares scores of now alone";
+
 /// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
 class TrainingState {
  public:
@@ -52,6 +58,8 @@ class TrainingState {
   /// Before the batch size was what it is.
   const SamplesSeen& seen() const { return seen_; }
   int skipped_in_row() const { return skipped_in_row_; }
+  /// Whether restore() has warned that scores of validations do not compare with those of before.
+  bool told_other_validations() const { return told_other_validations_; }
   /// A step was made, or skipped.
   void count(std::int64_t step, bool skipped);
 
@@ -80,6 +88,7 @@ class TrainingState {
   std::int64_t steps_done_ = 0;
   SamplesSeen seen_;
   int skipped_in_row_ = 0;
+  bool told_other_validations_ = false;
 };
 
 }  // namespace jigsaw::inline train
