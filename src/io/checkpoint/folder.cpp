@@ -20,8 +20,6 @@ constexpr std::int64_t kMaxManifestBytes = 256 << 20;
 constexpr const char* kTemporary = ".tmp-";
 constexpr const char* kReplaced = ".old";
 constexpr const char *kLatest = "/latest", *kBest = "/best";
-/// Room beside the arrays for what describes them.
-constexpr std::int64_t kDescriptionBytes = 1 << 20;
 
 std::string step_name(std::int64_t step) {
   char text[32];
@@ -240,7 +238,7 @@ void CheckpointFolder::discard(const std::string& name) const {
 
 std::string CheckpointFolder::begin(std::int64_t step, std::int64_t bytes) const {
   create_in_its_place(path_);
-  check_space(path_, bytes + kDescriptionBytes);
+  check_space(path_, bytes);
   std::string temporary = concat(path_, "/", kTemporary, step_name(step));
   remove_folder(temporary);
   create_folder(temporary);

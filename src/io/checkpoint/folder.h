@@ -53,7 +53,7 @@ class CheckpointFolder {
   /// …), and lets `latest` name what is newest then. That folder, or "" when there was nothing to move.
   std::string set_aside_after(std::int64_t last) const;
 
-  /// Makes the folder for the shards of a new checkpoint, for which `bytes` must be free. Folders above
+  /// Makes the folder for the shards of a new checkpoint, for which `bytes` (checkpoint_bytes()) must be free. Folders above
   /// path() must be there.
   std::string begin(std::int64_t step, std::int64_t bytes) const;
   /// With all shards in place: views, manifest, names.
