@@ -57,9 +57,11 @@ std::string models_remark(const std::vector<std::string>& paths) {
     const std::string weights = digests_in(path);
     if (!weights.empty()) first.try_emplace(weights, path);
     if (first.size() < 2) continue;
-    const auto& [known, other] = *std::ranges::find_if(first, [&](const auto& one) { return one.first != weights; });
+    const auto& [known, other] =
+        *std::ranges::find_if(first, [&](const auto& one) { return one.first != weights; });
     return concat("--predictions: ", other, " and ", path, " were made by different models (digest ", known,
-                  " and ", weights, " in their attribute source), and all files count as forecasts of one: those "
+                  " and ", weights,
+                  " in their attribute source), and all files count as forecasts of one: those "
                   "that start alike as its members; name files of one model to score it alone");
   }
   return "";

@@ -17,9 +17,9 @@ struct RunStanding {
   std::string about;  ///< who runs it, what it failed with, why it was stopped, who ran it last
   /// Of the last line, where there is none of the newest checkpoint; of the whole run, 0: not known.
   std::int64_t step = 0, steps = 0;
-  std::optional<double> loss;        ///< of that step
-  std::optional<double> age;         ///< seconds since metrics.jsonl, log.txt or a checkpoint was written
-  std::string left;                  ///< of one that runs, "0:48", as it says itself; "": not known
+  std::optional<double> loss;  ///< of that step
+  std::optional<double> age;   ///< seconds since metrics.jsonl, log.txt or a checkpoint was written
+  std::string left;            ///< of one that runs, "0:48", as it says itself; "": not known
 };
 
 /// Never throws for what a folder holds, or that it is no run's: that is its standing.

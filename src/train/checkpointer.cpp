@@ -107,9 +107,8 @@ void Checkpointer::save(CheckpointManifest manifest, const std::vector<Checkpoin
 void Checkpointer::finish_last() {
   finish();
   if (failures_in_row_ == 0) return;
-  throw AgreedError(
-      ExitCode::kCheckpoint, 0,
-      concat("the last checkpoint cannot be saved: ", failure_, "; ", what_is_kept()));
+  throw AgreedError(ExitCode::kCheckpoint, 0,
+                    concat("the last checkpoint cannot be saved: ", failure_, "; ", what_is_kept()));
 }
 
 void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
@@ -136,8 +135,8 @@ void Checkpointer::tell_failure(const SaveOutcome& outcome) {
                       concat(failures_in_row_, " checkpoints in a row could not be saved, the last of step ",
                              outcome.step, ": ", outcome.failure, "; ", what_is_kept()));
   }
-  log_.warn(concat("the checkpoint of step ", outcome.step, " cannot be saved: ", outcome.failure,
-                   "; ", what_is_kept()));
+  log_.warn(concat("the checkpoint of step ", outcome.step, " cannot be saved: ", outcome.failure, "; ",
+                   what_is_kept()));
 }
 
 }  // namespace jigsaw::inline train

@@ -290,8 +290,8 @@ TEST_F(Predict, FilesSayWhoMadeThem) {
   // The same training once more makes the same weights, though its files were written at another time.
   const std::string repeated = folder() / "repeated";
   ASSERT_EQ(run(1, "--config " + (folder() / "config.json") + " --set output=" + repeated).exit_code, 0);
-  ASSERT_EQ(run(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + repeated + " --output " +
-                       (folder() / "repeated.nc") + " --start 2021-02-02")
+  ASSERT_EQ(run(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + repeated +
+                       " --output " + (folder() / "repeated.nc") + " --start 2021-02-02")
                 .exit_code,
             0);
   EXPECT_EQ(digest(NetcdfReader(folder() / "repeated.nc").text("", "source")), digest(source));
