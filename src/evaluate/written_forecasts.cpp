@@ -9,9 +9,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 #include "evaluate/same_kind.h"
 #include "fields/shared_files.h"
 #include "fields/units.h"
+#include "files/netcdf_text.h"
 #include "task/opened_run.h"
 
 namespace jigsaw::inline evaluate {
@@ -30,6 +32,41 @@ std::string data_set_of(const DataOptions& options, const std::string& variable)
   return variable;
 }
 
+/// What predict says of the weights that made a file, "0123456789abcdef", of several in their order; "" where
+/// nothing does, as of files that are no NetCDF.
+std::string digests_in(const std::string& path) {
+  constexpr std::string_view kMark = "(digest ";
+  std::string source;
+  try {
+    source = text_of_netcdf(path, "source");
+  } catch (const DataError&) {
+    return "";
+  }
+  std::string digests;
+  for (std::size_t at = source.find(kMark); at != std::string::npos; at = source.find(kMark, at + 1)) {
+    const std::size_t begin = at + kMark.size();
+    digests += concat(digests.empty() ? "" : " ", source.substr(begin, source.find(')', begin) - begin));
+  }
+  return digests;
+}
+
+/// That files were made by several models, of which two are named; "" where they were not, or do not say it.
+std::string models_remark(const std::vector<std::string>& paths) {
+  std::map<std::string, std::string> first;  // file, by weights
+  for (const std::string& path : paths) {
+    const std::string weights = digests_in(path);
+    if (!weights.empty()) first.try_emplace(weights, path);
+    if (first.size() < 2) continue;
+    const auto& [known, other] =
+        *std::ranges::find_if(first, [&](const auto& one) { return one.first != weights; });
+    return concat("--predictions: ", other, " and ", path, " were made by different models (digest ", known,
+                  " and ", weights,
+                  " in their attribute source), and all files count as forecasts of one: those "
+                  "that start alike as its members; name files of one model to score it alone");
+  }
+  return "";
+}
+
 }  // namespace
 
 WrittenForecasts::WrittenForecasts(Dataset& data, const std::vector<std::string>& patterns,
@@ -45,6 +82,8 @@ WrittenForecasts::WrittenForecasts(Dataset& data, const std::vector<std::string>
     find_whole();
     require_different();
   });
+  const std::string models = from_first(world, [&] { return models_remark(paths_); });
+  if (!models.empty()) remarks_.push_back(models);
 }
 
 FileSelection WrittenForecasts::selection_of(const std::map<std::size_t, Content>& contents) const {

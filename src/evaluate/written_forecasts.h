@@ -30,7 +30,7 @@ class WrittenForecasts {
 
   /// The files that are read.
   const std::vector<std::string>& paths() const { return paths_; }
-  /// What is to be said of them: fields that say no unit.
+  /// What is to be said of them: fields that say no unit, files of different models.
   const std::vector<std::string>& remarks() const { return remarks_; }
   /// Of each forecast: as many as most have of which nothing lacks.
   std::int64_t members() const { return members_; }

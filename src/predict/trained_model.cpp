@@ -153,12 +153,20 @@ std::string kind_of(const FoundCheckpoint& found, Weights weights) {
   return averaged && weights != Weights::kParameters ? "average" : "parameters";
 }
 
-/// Of the digests of its shards, which rank 0 knows, and of what is taken of them.
+/// Of the digests of the pieces that are taken, which rank 0 knows: the same numbers, cut alike, have the
+/// same one, whenever their files were written. Files say by their bytes when that was.
 std::string digest_of_weights(const FoundCheckpoint& found, const std::string& kind) {
-  if (found.stored.shards.empty()) return "";
-  std::string all = kind;
-  for (const ShardRecord& shard : found.stored.shards) all += concat(" ", shard.file.digest);
-  return digest_of_text(all);
+  std::vector<std::string> pieces;
+  for (const ShardRecord& shard : found.stored.shards) {
+    for (const PieceRecord& piece : shard.pieces) {
+      if (piece.tensor.starts_with(kind + "/"))
+        pieces.push_back(
+            concat(piece.tensor, " ", piece.box.begin, " ", piece.box.extent, " ", piece.digest));
+    }
+  }
+  if (pieces.empty()) return "";
+  std::ranges::sort(pieces);
+  return digest_of_text(join(pieces, "\n"));
 }
 
 }  // namespace

@@ -9,14 +9,17 @@
 #include <map>
 
 #include "base/text.h"
+#include "checkpoint/folder.h"
 #include "report/run_record.h"
 #include "train/run_directory.h"
 
 namespace jigsaw::inline report {
 namespace {
 
+constexpr std::array kWrittenInSteps = {"/metrics.jsonl", "/log.txt"};
+
 std::optional<double> seconds_since_written(const std::string& path) {
-  for (const char* name : {"/metrics.jsonl", "/log.txt"}) {
+  for (const char* name : {kWrittenInSteps[0], kWrittenInSteps[1], "/checkpoints/latest"}) {
     std::error_code absent;
     const auto written = std::filesystem::last_write_time(path + name, absent);
     if (absent) continue;
@@ -43,6 +46,24 @@ std::string left_of(const std::string& progress) {
   return progress.substr(blank + 1, progress.size() - kEnding.size() - blank - 1);
 }
 
+/// What a run has trained stands there, and nothing that it wrote while it did: a model, as it is handed on.
+bool is_of_model_alone(const std::string& path) {
+  return std::ranges::none_of(kWrittenInSteps, [&](const char* name) {
+    std::error_code absent;
+    return std::filesystem::exists(path + name, absent);
+  });
+}
+
+/// The step of the newest whole checkpoint; 0: there is none, or it cannot be read.
+std::int64_t saved_step(const std::string& path) {
+  try {
+    const std::vector<CheckpointFolder::Entry> whole = CheckpointFolder(path + "/checkpoints").survey().whole;
+    return whole.empty() ? 0 : whole.front().step;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 std::string dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
@@ -61,7 +82,7 @@ RunStanding standing_of(const std::string& path) {
     standing.about = holder.lives ? holder.name : error.what();
     return standing;
   }
-  if (!run.step.empty()) standing.step = std::llround(run.step.back());
+  standing.step = run.step.empty() ? saved_step(path) : std::llround(run.step.back());
   if (!run.loss.empty() && std::isfinite(run.loss.back())) standing.loss = run.loss.back();
   standing.steps = steps_of(run.progress);
   if (holder.lives) {
@@ -76,6 +97,9 @@ RunStanding standing_of(const std::string& path) {
   } else if (!run.error.empty()) {
     standing.state = "failed";
     standing.about = run.error;
+  } else if (standing.step > 0 && is_of_model_alone(path)) {
+    standing.state = "model";
+    standing.about = "a checkpoint, and neither metrics.jsonl nor log.txt of its training";
   } else {
     standing.state = "interrupted";
     standing.about = holder.name.empty() ? "" : "was " + holder.name;

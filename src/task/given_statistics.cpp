@@ -1,11 +1,13 @@
 #include "task/given_statistics.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
+#include "config/changed_keys.h"
 
 namespace jigsaw::inline task {
 namespace {
@@ -131,18 +133,40 @@ std::optional<GivenStatistics> named_statistics(const DataOptions& options, cons
   });
 }
 
+namespace {
+
+/// Whether a run may go on with the statistics of a checkpoint: data.normalization does not ask for new ones,
+/// and the values that they are of are made and counted as they were.
+/// @param before  the configuration that the checkpoint holds.
+bool may_keep(const Json& before, const Configuration& now) {
+  static constexpr std::array kMadeOtherwise = {"data.transforms", "data.fill", "data.intensit",
+                                                "data.percentiles"};
+  if (!before.is_object()) return false;
+  for (const std::string& key : changed_keys(with_new_keys(before), to_json(now))) {
+    if (key == "data.normalization" && now.data.normalization) return false;
+    if (std::ranges::any_of(kMadeOtherwise, [&](const char* begin) { return key.starts_with(begin); }))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<GivenStatistics> inherited_statistics(const Configuration& configuration,
-                                                    const std::string& resume, const std::string& init_from,
-                                                    Communicator& world) {
-  if (configuration.data.normalization) return std::nullopt;
+                                                    const std::string& resume, bool allow_change,
+                                                    const std::string& init_from, Communicator& world) {
+  if (configuration.data.statistics_file() != nullptr) return std::nullopt;
   return shared(world, [&]() -> std::optional<Json> {
     if (const std::string own = resumed(configuration, resume); !own.empty()) {
       const StoredManifest stored = manifest_of(own);
       const Json& extra = stored.manifest.extra;
-      if (!extra.is_object() || !extra.contains("statistics_from")) return std::nullopt;
-      return of_manifest(stored, extra.at("statistics_from").get<std::string>());
+      if (!extra.is_object()) return std::nullopt;
+      const bool taken = extra.contains("statistics_from");
+      if ((!taken && !allow_change) || !may_keep(extra.value("configuration", Json()), configuration))
+        return std::nullopt;
+      return of_manifest(stored, taken ? extra.at("statistics_from").get<std::string>() : own);
     }
-    if (init_from.empty()) return std::nullopt;
+    if (init_from.empty() || configuration.data.normalization) return std::nullopt;
     return with_checkpoint_at(init_from, [](const std::string& checkpoint) {
       return of_manifest(manifest_of(checkpoint), checkpoint);
     });

@@ -34,14 +34,16 @@ std::optional<GivenStatistics> statistics_of(const StoredManifest& stored, const
 std::optional<GivenStatistics> named_statistics(const DataOptions& options,
                                                 const std::filesystem::path& folder, Communicator& world);
 
-/// Where data.normalization is left open: those of the checkpoint of `init_from`, or what a run that began so
-/// has in the checkpoint that it goes on from. Collective. @throws CheckpointError
+/// Where data.normalization names no statistics: those of the checkpoint that the run goes on from, if it has
+/// taken them over before or its data may be others now (`allow_change`); else, where the key is left open,
+/// those of the checkpoint of `init_from`. Nothing where data.normalization has become "auto", or values are
+/// made otherwise (data.transforms, data.fill, …). Collective. @throws CheckpointError
 ///
 /// @param resume     "auto", "never", or a checkpoint's folder.
 /// @param init_from  a checkpoint's folder, or "".
 std::optional<GivenStatistics> inherited_statistics(const Configuration& configuration,
-                                                    const std::string& resume, const std::string& init_from,
-                                                    Communicator& world);
+                                                    const std::string& resume, bool allow_change,
+                                                    const std::string& init_from, Communicator& world);
 
 /// The order of rows and columns that the model of a run saw before, whatever data.normalization says: in the
 /// checkpoint that the run goes on from, or else in that of `init_from`. Nothing where there is none, or it

@@ -1,8 +1,10 @@
 #include "train/best_so_far.h"
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 
+#include "base/text.h"
 #include "task/scores.h"
 
 namespace jigsaw::inline train {
@@ -22,6 +24,32 @@ std::optional<double> best_in(const Json& line, const std::string& best) {
   } catch (const std::exception&) {
     return std::nullopt;
   }
+}
+
+std::string other_validation_data(const Json& before, const Json& now) {
+  /// What ranks that sum in another order make of the same numbers is nearer.
+  constexpr double kTolerance = 1e-4;
+  const auto in = [](const Json& object, const std::string& key) {
+    return object.is_object() ? object.value(key, Json()) : Json();
+  };
+  const auto other = [](const std::string& what, const Json& was, const Json& is) {
+    return concat(what, " is ", is.get<double>(), ", and was ", was.get<double>());
+  };
+  const Json samples = in(before, kValidationSamples), count = in(now, kValidationSamples);
+  if (samples.is_number() && count.is_number() && samples != count)
+    return other("the number of samples", samples, count);
+  const Json targets = in(now, "metrics");
+  for (const auto& [name, scores] : targets.items()) {
+    const Json known = in(in(before, "metrics"), name);
+    for (const char* key : {"persistence_rmse", "input_rmse"}) {
+      const Json was = in(known, key), is = in(scores, key);
+      if (!was.is_number() || !is.is_number()) continue;
+      const double largest = std::max(std::abs(was.get<double>()), std::abs(is.get<double>()));
+      if (std::abs(was.get<double>() - is.get<double>()) > kTolerance * largest)
+        return other(concat(name, ".", key), was, is);
+    }
+  }
+  return "";
 }
 
 }  // namespace jigsaw::inline train

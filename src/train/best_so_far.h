@@ -19,4 +19,13 @@ std::optional<std::int64_t> not_improved_in(const Json& line, const std::string&
 /// damaged.
 std::optional<double> best_in(const Json& line, const std::string& best);
 
+/// In lines of validations: of how many samples they are.
+inline constexpr const char* kValidationSamples = "validation_samples";
+
+/// By what it shows that two validations are of other data: the number of samples, or the error of what is no
+/// model's (persistence, the noisy input), which depends on every value that is validated on:
+/// "t2m.persistence_rmse is 2.31, and was 2.08"; "" where nothing does. Of labels the number alone is known.
+/// @param before, now  lines "valid"; what they do not say is not compared.
+std::string other_validation_data(const Json& before, const Json& now);
+
 }  // namespace jigsaw::inline train

@@ -66,9 +66,10 @@ bool Checkpointer::begin(const FoundCheckpoint* from) {
   moved_aside_ = !aside.empty();
   if (!aside.empty()) log_.info(concat("checkpoints that this run does not go on from are now in ", aside));
   find_best();
-  const bool elsewhere = from != nullptr && !ours;
-  return options_.every > 0 &&
-         world_.all_reduce(std::array{world_.rank() == 0 && elsewhere ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
+  const bool first = world_.rank() == 0, elsewhere = first && from != nullptr && !ours;
+  const auto known = world_.all_reduce(std::array{elsewhere ? 1.0 : 0.0, ours ? 1.0 : 0.0}, ReduceOp::kMax);
+  one_stands_ = known[1] > 0;
+  return options_.every > 0 && known[0] > 0;
 }
 
 void Checkpointer::find_best() {
@@ -106,9 +107,8 @@ void Checkpointer::save(CheckpointManifest manifest, const std::vector<Checkpoin
 void Checkpointer::finish_last() {
   finish();
   if (failures_in_row_ == 0) return;
-  throw AgreedError(
-      ExitCode::kCheckpoint, 0,
-      concat("the last checkpoint cannot be saved: ", failure_, "; earlier checkpoints are kept"));
+  throw AgreedError(ExitCode::kCheckpoint, 0,
+                    concat("the last checkpoint cannot be saved: ", failure_, "; ", what_is_kept()));
 }
 
 void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
@@ -116,6 +116,7 @@ void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
   const std::optional<double> score = std::exchange(saving_, std::nullopt);
   if (outcome->saved() && score) best_ = score;
   if (!outcome->saved()) return tell_failure(*outcome);
+  one_stands_ = true;
   current_work(world_.context()).checkpoint = outcome->path;
   failures_in_row_ = 0;
   longest_seconds_ = std::max(longest_seconds_, outcome->seconds);
@@ -123,15 +124,19 @@ void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
     log_.warn(concat("the checkpoint ", outcome->path, " was saved, but then: ", outcome->failure));
 }
 
+std::string Checkpointer::what_is_kept() const {
+  return one_stands_ ? "earlier checkpoints are kept" : "there is no earlier one";
+}
+
 void Checkpointer::tell_failure(const SaveOutcome& outcome) {
   failure_ = outcome.failure;
   if (++failures_in_row_ >= kMostFailures) {
     throw AgreedError(ExitCode::kCheckpoint, 0,
                       concat(failures_in_row_, " checkpoints in a row could not be saved, the last of step ",
-                             outcome.step, ": ", outcome.failure, "; earlier ones are kept"));
+                             outcome.step, ": ", outcome.failure, "; ", what_is_kept()));
   }
-  log_.warn(concat("the checkpoint of step ", outcome.step, " cannot be saved: ", outcome.failure,
-                   "; earlier checkpoints are kept"));
+  log_.warn(concat("the checkpoint of step ", outcome.step, " cannot be saved: ", outcome.failure, "; ",
+                   what_is_kept()));
 }
 
 }  // namespace jigsaw::inline train

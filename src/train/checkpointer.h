@@ -69,6 +69,7 @@ class Checkpointer {
   void tell_failure(const SaveOutcome& outcome);
   void find_best();
   bool improves(double score) const;
+  std::string what_is_kept() const;
 
   CheckpointOptions options_;
   Retention retention_;
@@ -79,6 +80,7 @@ class Checkpointer {
   std::optional<double> best_;    ///< of those that stand
   std::optional<double> saving_;  ///< of the save under way
   bool goes_on_ = false, moved_aside_ = false;
+  bool one_stands_ = false;  ///< a checkpoint of this run, from which it could go on
   int failures_in_row_ = 0;
   std::string failure_;  ///< of the last that failed
   double longest_seconds_ = 0;

@@ -3,12 +3,13 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "base/text.h"
+#include "checkpoint/size.h"
+#include "train/training_state.h"
 
 namespace jigsaw::inline train {
 
@@ -50,8 +51,8 @@ std::int64_t checkpoints_to_come(const CheckpointOptions& options, std::int64_t 
 OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer,
                        std::int64_t steps_left, Communicator& world) {
   const CheckpointOptions& options = configuration.checkpoint;
-  const auto own = static_cast<double>(optimizer.parameter_bytes() + optimizer.optimizer_bytes());
-  OutputNeed need{configuration.output, 0, world.all_reduce(std::array{own}, ReduceOp::kSum)[0], 0};
+  const std::int64_t bytes = checkpoint_bytes(checkpoint_pieces(optimizer, Optimizer::Share::kSaved), world);
+  OutputNeed need{configuration.output, 0, static_cast<double>(bytes), 0};
   if (world.rank() != 0) return need;
   need.free_bytes = free_bytes(need.output);
   need.checkpoints = checkpoints_to_come(options, steps_left, checkpoints_in(need.output));

@@ -16,7 +16,7 @@ std::filesystem::path existing_folder(const std::string& output);
 struct OutputNeed {
   std::string output;            ///< the run directory, as configured
   double free_bytes = 0;         ///< where it is; the largest number where nobody knows
-  double checkpoint_bytes = 0;   ///< of one checkpoint
+  double checkpoint_bytes = 0;   ///< of one checkpoint, see checkpoint_bytes()
   std::int64_t checkpoints = 0;  ///< that are still to be written, until the oldest makes room; 0: none
 };
 
@@ -28,7 +28,7 @@ struct OutputNeed {
 std::int64_t checkpoints_to_come(const CheckpointOptions& options, std::int64_t steps_left,
                                  std::int64_t there);
 
-/// Checkpoints hold parameters and what the optimizer keeps of them. Collective.
+/// Collective.
 OutputNeed output_need(const Configuration& configuration, const Optimizer& optimizer,
                        std::int64_t steps_left, Communicator& world);
 

@@ -88,6 +88,7 @@ class Trainer {
   /// Whether validations have not improved for as long as validation.patience says.
   bool out_of_patience() const;
   bool improves() const;
+  void warn_of_other_data(const Json& line);
   void note_improvement();
   void count_skipped(const StepResult& result, std::int64_t step);
   void require_points(std::int64_t step);
@@ -162,7 +163,7 @@ class Trainer {
   TimeLeft time_left_;
   double apart_seconds_ = 0;        ///< of validations and saves in the step under way
   std::optional<Machine> machine_;  ///< measured or given; none with reference kernels
-  bool empty_targets_noted_ = false, found_points_ = false;
+  bool empty_targets_noted_ = false, found_points_ = false, validation_data_compared_ = false;
   bool from_elsewhere_ = false;      // its checkpoint is another run's, and not yet saved here
   std::int64_t empty_steps_ = 0;     ///< since the process began
   std::int64_t recorded_steps_ = 0;  ///< see RecordedSteps

@@ -78,8 +78,10 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
   }
   if (const std::string& best = config_.checkpoint.best; !best.empty())
     line[kNotImproved] = {{best, not_improved_}};
+  line[kValidationSamples] = run_.data().count(Split::kValid);
   line["validation_seconds"] = seconds;
   line["time"] = utc_stamp(true);
+  warn_of_other_data(line);
   write_metrics(line);
   ValidationTable options{{},
                           config_.data.of_images() ? 0 : config_.data.lead(),
@@ -94,6 +96,15 @@ void Trainer::tell_validation(std::int64_t step, double seconds) {
       before_last_validation_ ? concat(", before ", text_of(before_last_validation_->loss)) : ""));
   const ValidationResult* before = before_last_validation_ ? &*before_last_validation_ : nullptr;
   for (const std::string& row : table_of(*last_validation_, before, options)) log_.info(row);
+}
+
+/// Of the first validation behind a resumed step, whose score is compared with those of before.
+void Trainer::warn_of_other_data(const Json& line) {
+  const bool is_first = !std::exchange(validation_data_compared_, true);
+  if (!is_first || config_.checkpoint.best.empty() || state_.told_other_validations()) return;
+  const std::string other = other_validation_data(metrics_->last("valid"), line);
+  if (other.empty()) return;
+  log_.warn(concat("the data of data.valid are others than before: ", other, "; ", kScoresCompared));
 }
 
 /// Whether the validation is the best so far. Of a step that was skipped it is not saved.

@@ -7,14 +7,15 @@
 #include <set>
 
 #include "array/transfer.h"
+#include "base/file_kind.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
-#include "files/digest.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 #include "optim/registry.h"
 #include "train/changed_channels.h"
+#include "train/changed_data.h"
 #include "train/model_parameters.h"
 
 namespace jigsaw::inline train {
@@ -151,40 +152,6 @@ Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh) 
   return layouts;
 }
 
-namespace {
-
-/// What statistics decide of a run: not the ends of values and how many are missing, which checkpoints of
-/// before do not know.
-std::string decisive_text(Statistics statistics) {
-  for (auto& [name, field] : statistics.fields) field.least = field.largest = field.missing = {};
-  return statistics.to_text();
-}
-
-}  // namespace
-
-Json data_fingerprint(const SampleSource& data) {
-  Json channels = Json::array();
-  for (const auto& channel : data.channels().inputs) channels.push_back(channel.name);
-  for (const auto& channel : data.channels().targets) channels.push_back(channel.name);
-  const Shape grid = data.grid().shape();
-  const std::vector<std::int64_t> identity = data.identity();
-  Json fingerprint = {{"grid", std::vector<std::int64_t>(grid.begin(), grid.end())},
-                      {"channels", channels},
-                      {"inputs", data.channels().inputs.size()},
-                      {"samples", data.count(Split::kTrain)},
-                      {"times or places", digest_of(std::as_bytes(std::span(identity)))},
-                      {"statistics", digest_of_text(decisive_text(data.statistics()))}};
-  fingerprint.update(order_json(data.grid()));
-  return fingerprint;
-}
-
-std::string first_difference(const Json& before, const Json& now) {
-  for (const auto& [key, value] : now.items()) {
-    if (!before.contains(key) || before.at(key) != value) return key;
-  }
-  return "";
-}
-
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
                             Optimizer& optimizer, const std::vector<std::string>& skip, Communicator& world) {
   const std::vector<const Parameter*> parameters = parameters_of(blocks);
@@ -287,25 +254,21 @@ void TrainingState::count(std::int64_t step, bool skipped) {
   skipped_in_row_ = skipped ? skipped_in_row_ + 1 : 0;
 }
 
-/// @param configuration, before  of the run that is to be resumed: its keys, and the fingerprint of its data.
-void TrainingState::check_data(const Json& configuration, const Json& before) const {
-  Json now = data_fingerprint(run_.data());
-  const std::optional<GridOrder> was = order_of(before), is = order_of(now);
-  for (const char* compared_apart : {"rows", "columns", "corners"}) now.erase(compared_apart);
-  now.erase("inputs");  // which keys decide that are compared; earlier versions did not write it
-  std::string key = first_difference(before, now);
-  // Statistics of the same points in another order are others in their last digits.
-  if ((key.empty() || key == "statistics") && was && is && !alike(*was, *is)) key = "rows and columns";
-  if (key.empty()) return;
+/// @param extra  of the checkpoint of the run that is to be resumed.
+void TrainingState::check_data(const Json& extra) const {
+  const std::optional<DataChange> change = changed_data(extra, run_.data());
+  if (!change) return;
   const auto normalization = [](const Json& keys) {
     const Json data = keys.value("data", Json::object());
     return data.is_object() ? data.value("normalization", Json()) : Json();
   };
   const bool of_another_file =
-      key == "statistics" && normalization(configuration) != normalization(to_json(run_.configuration()));
-  throw ConfigError(concat(of_another_file ? "data.normalization" : "data.files", ": the ", key,
+      change->key == "statistics" &&
+      normalization(extra.at("configuration")) != normalization(to_json(run_.configuration()));
+  throw ConfigError(concat(of_another_file ? "data.normalization" : "data.files", ": the ", change->key,
                            of_another_file ? "" : " of the training data",
-                           " differ from those of the run that is to be resumed; ",
+                           " differ from those of the run that is to be resumed",
+                           change->detail.empty() ? "" : concat(" (", change->detail, ")"), "; ",
                            of_another_file ? "set it back" : "use its files",
                            ", start anew with --resume never, or pass --allow-change"));
 }
@@ -313,12 +276,12 @@ void TrainingState::check_data(const Json& configuration, const Json& before) co
 void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   const CheckpointManifest& manifest = found.stored.manifest;
   std::int64_t optimizer_steps = 0;
-  Json configuration, data;
+  Json configuration;
   try {
     configuration = manifest.extra.at("configuration");
     optimizer_steps = read_count(manifest.extra.at("optimizer").at("steps"), manifest.step);
     skipped_in_row_ = static_cast<int>(read_count(manifest.extra.at("skipped"), kMostSkipped));
-    data = manifest.extra.at("data");
+    manifest.extra.at("data");
     const Json& sampler = manifest.extra.at("sampler");
     const std::int64_t samples = read_count(sampler.at("samples"));
     const std::int64_t batch = read_count(configuration.at("train").at("batch_size"));
@@ -339,10 +302,10 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   }
   if (!allow_change) {
     require_same_keys(configuration, run_.configuration());
-    check_data(configuration, data);
+    check_data(manifest.extra);
   }
   load(found, allow_change);
-  if (allow_change) tell_changes(configuration, data);
+  if (allow_change) tell_changes(found);
   tell_allowed(configuration);
   optimizer_.restore(optimizer_steps);
   steps_done_ = manifest.step;
@@ -369,21 +332,36 @@ void TrainingState::tell_allowed(const Json& configuration) {
   log_.info(concat("from here on other than before: ", join(changes, ", "),
                    more == 0 ? "" : concat(" and ", more, " more")));
   if (scores && !run_.configuration().checkpoint.best.empty()) {
-    log_.warn(
-        "validations are others than before, and checkpoint.best compares their scores with those of before: "
-        "the best checkpoint so far stays until one of now is better");
+    told_other_validations_ = true;
+    log_.warn(concat("validations are others than before, and ", kScoresCompared));
   }
 }
 
-void TrainingState::tell_changes(const Json& configuration, const Json& data) {
-  std::vector<std::string> changed = forbidden_changes(configuration, run_.configuration());
-  try {
-    check_data(configuration, data);
-  } catch (const ConfigError&) {
-    changed.emplace_back("the training data");
+void TrainingState::tell_changes(const FoundCheckpoint& found) {
+  const Json& extra = found.stored.manifest.extra;
+  std::vector<std::string> changed = forbidden_changes(extra.at("configuration"), run_.configuration());
+  if (const std::optional<DataChange> change = changed_data(extra, run_.data())) {
+    changed.push_back(concat("the ", change->key, " of the training data",
+                             change->detail.empty() ? "" : concat(" (", change->detail, ")")));
   }
   if (!changed.empty())
     log_.warn(concat("--allow-change: from here on other than before: ", join(changed, ", ")));
+  const std::optional<GivenStatistics> before = statistics_of(found.stored, found.path);
+  const std::string other = before ? largest_change(before->statistics, run_.data().statistics()) : "";
+  if (!other.empty()) {
+    log_.warn(
+        concat("--allow-change: variables are normalised otherwise than the parameters were trained "
+               "with, most of all ",
+               other, "; --set data.normalization=", shell_word(found.path),
+               " goes on with the statistics of the checkpoint"));
+  } else if (!run_.statistics_from().empty()) {
+    log_.info(
+        concat("--allow-change: the statistics stay those of the checkpoint, whatever the training "
+               "data are now; ",
+               run_.configuration().data.normalization ? "a file that data.normalization names"
+                                                       : "data.normalization \"auto\"",
+               " gives others"));
+  }
 }
 
 void TrainingState::load(const FoundCheckpoint& found, bool allow_change) {

@@ -25,12 +25,6 @@ std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& b
 /// Placements of the parameters along the mesh's axes, by name.
 Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh);
 
-/// What must be alike for a run to go on with the same batches: grid, channels (inputs, of which "inputs" is
-/// the number, then targets), number of samples, digests of their times or places and of the statistics.
-Json data_fingerprint(const SampleSource& data);
-/// The first key in which two fingerprints differ, or "".
-std::string first_difference(const Json& before, const Json& now);
-
 /// Takes the parameters of a checkpoint, by name, into a run that has made no step. Of a run that was trained
 /// without noise all are taken, too: weights of noise become zero, see Parameter::noise().
 ///
@@ -49,6 +43,12 @@ void require_same_keys(const Json& before, const Configuration& now);
 /// brought to another grid or spacing, or normalised otherwise.
 std::optional<std::string> inputs_remark(const FoundCheckpoint& found, const Configuration& configuration);
 
+/// What a warning of other validations ends with.
+inline constexpr const char* kScoresCompared =
+    "checkpoint.best compares their scores with those of before: the best checkpoint so far stays until one "
+    "of "
+    "now is better; a run of its own, with --init-from, compares scores of now alone";
+
 /// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
 class TrainingState {
  public:
@@ -58,6 +58,8 @@ class TrainingState {
   /// Before the batch size was what it is.
   const SamplesSeen& seen() const { return seen_; }
   int skipped_in_row() const { return skipped_in_row_; }
+  /// Whether restore() has warned that scores of validations do not compare with those of before.
+  bool told_other_validations() const { return told_other_validations_; }
   /// A step was made, or skipped.
   void count(std::int64_t step, bool skipped);
 
@@ -76,8 +78,8 @@ class TrainingState {
  private:
   /// Of a run that goes on although keys or data are others.
   void tell_allowed(const Json& configuration);
-  void tell_changes(const Json& configuration, const Json& before);
-  void check_data(const Json& configuration, const Json& before) const;
+  void tell_changes(const FoundCheckpoint& found);
+  void check_data(const Json& extra) const;
   void load(const FoundCheckpoint& found, bool allow_change);
 
   OpenedRun& run_;
@@ -86,6 +88,7 @@ class TrainingState {
   std::int64_t steps_done_ = 0;
   SamplesSeen seen_;
   int skipped_in_row_ = 0;
+  bool told_other_validations_ = false;
 };
 
 }  // namespace jigsaw::inline train

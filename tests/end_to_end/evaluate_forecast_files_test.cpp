@@ -130,6 +130,20 @@ TEST_F(EvaluateForecastFiles, SeveralOfOneForecastAreMembers) {
   }
 }
 
+/// A pattern that takes in the files of two models makes an ensemble of them: that is said, with two of them.
+TEST_F(EvaluateForecastFiles, OfSeveralModelsAreSaidToBe) {
+  predict_valid();
+  ASSERT_EQ(predict(1, "last.nc", "--steps 3 --period valid --average never").exit_code, 0);
+  const std::string valid = folder() / "valid.nc", last = folder() / "last.nc";
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = evaluate(ranks, "--predictions " + valid + " " + last);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("--predictions: " + valid + " and " + last + " were made by different models"),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
 TEST_F(EvaluateForecastFiles, WhatIsMissingIsSaid) {
   predict_valid();
   write_foreign("part.nc", 2, 7, 0);

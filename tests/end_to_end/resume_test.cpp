@@ -284,7 +284,9 @@ TEST_F(ResumeTest, DataMayMoveAndOtherDataAreRefused) {
   write();
   ASSERT_EQ(run(1, with("seed1", 10)).exit_code, 0);
   EXPECT_EQ(run(1, with("moved", 12)).exit_code, 0);
-  expect_one_error(run(1, with("seed2", 14)), 2, "data.files: the statistics of the training data differ");
+  const Outcome others = run(1, with("seed2", 14));
+  expect_one_error(others, 2, "data.files: the statistics of the training data differ");
+  EXPECT_NE(others.err.find("(t2m: mean "), std::string::npos) << others.err;
   // Of the same files with the statistics of others it is not the files that differ.
   const std::string statistics = folder_ / "statistics.json";
   ASSERT_EQ(run(1, "stats --config " + (folder_ / "config.json") + " --set 'data.files=[\"" +
@@ -294,6 +296,35 @@ TEST_F(ResumeTest, DataMayMoveAndOtherDataAreRefused) {
   expect_one_error(run(1, with("moved", 14) + " --set data.normalization=" + statistics), 2,
                    "data.normalization: the statistics differ");
   EXPECT_EQ(run(1, with("seed2", 14) + " --allow-change").exit_code, 0);
+}
+
+/// Files of the same names and times in place of those that were validated on: scores do not compare.
+TEST_F(ResumeTest, ReplacedValidationFilesAreWarnedOf) {
+  for (const char* seed : {"1", "2"}) {
+    ASSERT_EQ(run(1, "sample-data --seed " + std::string(seed) + " --output " +
+                         (folder_ / ("seed" + std::string(seed))))
+                  .exit_code,
+              0);
+  }
+  config_["data"]["files"] = {folder_ / "seed1/*.nc"};
+  config_["data"]["train"] = {"2021-01-02", "2021-01-12"};
+  config_["data"]["valid"] = {"2021-02-01", "2021-02-02"};
+  config_["model"]["patch"] = {5, 7};
+  config_["checkpoint"] = {{"every", 5}, {"best", "t2m.rmse"}};
+  config_["validation"] = {{"every", 5}};
+  write();
+  const std::string says = "the data of data.valid are others than before: t2m.persistence_rmse is ";
+  ASSERT_EQ(run(1, arguments("valid") + "--set train.steps=5").exit_code, 0);
+  const Outcome same = run(2, arguments("valid") + "--set train.steps=10");
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(same.err.find(says), std::string::npos) << same.err;
+  fs::copy_file(folder_ / "seed2/sample_2021-02.nc", folder_ / "seed1/sample_2021-02.nc",
+                fs::copy_options::overwrite_existing);
+  const Outcome other = run(2, arguments("valid") + "--set train.steps=20");
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  const std::size_t first = other.err.find(says);
+  EXPECT_NE(first, std::string::npos) << other.err;
+  EXPECT_EQ(other.err.find(says, first + 1), std::string::npos) << "once is enough: " << other.err;
 }
 
 TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {

@@ -85,6 +85,32 @@ TEST_F(StatisticsTest, OfACheckpointMayBeNamed) {
   EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
 }
 
+/// The same parameters are the same function behind --allow-change, and without it from then on.
+TEST_F(StatisticsTest, StayWhereARunGoesOnWithOtherData) {
+  const double before = error_of("first");
+  const Json statistics = extra("first").at("statistics");
+  const Outcome changed = train("first", elsewhere() + "--set train.steps=13 --allow-change");
+  ASSERT_EQ(changed.exit_code, 0) << changed.err;
+  EXPECT_NE(changed.err.find("the samples of the training data ("), std::string::npos) << changed.err;
+  EXPECT_NE(changed.out.find("the statistics stay those of the checkpoint"), std::string::npos)
+      << changed.out;
+  EXPECT_NEAR(error_of("first"), before, 1e-6 * before);
+  EXPECT_EQ(extra("first").at("statistics"), statistics);
+  const Outcome resumed = train("first", elsewhere() + "--set train.steps=14", 2);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_NEAR(error_of("first"), before, 1e-6 * before);
+  EXPECT_EQ(extra("first").at("statistics"), statistics);
+  const Outcome anew =
+      train("first", elsewhere() + "--set train.steps=15 --set data.normalization=auto --allow-change");
+  ASSERT_EQ(anew.exit_code, 0) << anew.err;
+  EXPECT_NE(
+      anew.err.find("normalised otherwise than the parameters were trained with, most of all t2m: mean "),
+      std::string::npos)
+      << anew.err;
+  EXPECT_NE(extra("first").at("statistics"), statistics);
+  EXPECT_GT(std::abs(error_of("first") - before), 1e-5 * before);
+}
+
 TEST_F(StatisticsTest, GoAlongThroughOtherFormats) {
   const std::string file = folder_ / "parameters.safetensors", imported = folder_ / "imported";
   EXPECT_EQ(run(1, "export --checkpoint " + checkpoint("first") + " --output " + file).exit_code, 0);

@@ -8,10 +8,13 @@
 #include <fstream>
 
 #include "base/text.h"
+#include "checkpoint/writer.h"
+#include "comm/self/self.h"
 #include "report/page.h"
 #include "report/run_table.h"
 #include "report/written_run.h"
 #include "support/error_of.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
@@ -230,6 +233,27 @@ TEST(RunTable, SaysHowEachRunStands) {
   const Json json = standings_json(rows);
   EXPECT_EQ(json[1].at("steps"), 600);
   EXPECT_EQ(json[0].at("steps"), nullptr);
+}
+
+/// What is handed on of a run: configuration and checkpoints, and nothing that was written in steps.
+TEST(RunTable, KnowsTheStepOfAModelByItsCheckpoints) {
+  const testing::TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() + "/checkpoints");
+  put_text(folder.path() + "/config.json", "{}");
+  EXPECT_EQ(standing_of(folder.path()).state, "interrupted") << "there is no checkpoint";
+  Context context = Context::make_host(Backend::kReference, 1);
+  const auto self = make_self_communicator(context);
+  const Array weights = Array::zeros(context, {3}, DType::kFloat32);
+  save_checkpoint(folder.path() + "/checkpoints", {300, {}, {}, {}},
+                  {{"parameters/w", {3}, Box::whole({3}), weights}}, *self, {});
+  const RunStanding model = standing_of(folder.path());
+  EXPECT_EQ(model.state, "model");
+  EXPECT_EQ(model.step, 300);
+  EXPECT_FALSE(model.loss);
+  EXPECT_TRUE(model.age);
+  put_text(folder.path() + "/log.txt", "2026-01-01T00:00:00Z error: the disk is full\n");
+  EXPECT_EQ(standing_of(folder.path()).state, "failed");
+  EXPECT_EQ(standing_of(folder.path()).step, 300);
 }
 
 }  // namespace

@@ -5,9 +5,10 @@
 
 #include "array/host_view.h"
 #include "comm/self/self.h"
+#include "support/error_of.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
-#include "train/training_state.h"
+#include "train/changed_data.h"
 
 namespace jigsaw {
 namespace checkpointer_test {
@@ -62,6 +63,18 @@ TEST_F(CheckpointerTest, ASaveThatFailedDoesNotCountAsTheBest) {
   EXPECT_FALSE(checkpointer_->is_best(loss(0.5)));
   save(3, 0.4);
   EXPECT_FALSE(checkpointer_->is_best(loss(0.45)));
+}
+
+/// As it is: a run whose first save fails has nothing to go on from.
+TEST_F(CheckpointerTest, AFailureSaysWhetherThereIsAnEarlierOne) {
+  const auto failure = [&](std::int64_t step) {
+    const testing::SmallDisk disk(2000);
+    save(step, 0.5);
+    return testing::error_of([&] { checkpointer_->finish_last(); });
+  };
+  EXPECT_TRUE(failure(1).ends_with("; there is no earlier one"));
+  save(2, 0.5);
+  EXPECT_TRUE(failure(3).ends_with("; earlier checkpoints are kept"));
 }
 
 }  // namespace checkpointer_test

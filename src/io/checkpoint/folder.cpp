@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -20,8 +21,6 @@ constexpr std::int64_t kMaxManifestBytes = 256 << 20;
 constexpr const char* kTemporary = ".tmp-";
 constexpr const char* kReplaced = ".old";
 constexpr const char *kLatest = "/latest", *kBest = "/best";
-/// Room beside the arrays for what describes them.
-constexpr std::int64_t kDescriptionBytes = 1 << 20;
 
 std::string step_name(std::int64_t step) {
   char text[32];
@@ -107,7 +106,16 @@ bool is_named_as_pointer(const std::string& path) {
   return name == kLatest || name == kBest;
 }
 
-std::string checkpoint_at(const std::string& path) try {
+namespace {
+
+/// What is meant by a path.
+struct Meant {
+  std::string checkpoint;  ///< its folder, which need not be there
+  fs::path pointer;        ///< the file that names it; "" where the path itself is meant
+};
+
+/// @throws CheckpointError, FileError
+Meant meant_by(const std::string& path) {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   fs::path pointer = folder;
@@ -116,20 +124,50 @@ std::string checkpoint_at(const std::string& path) try {
     if (type_of(pointer / "checkpoints") == fs::file_type::directory) pointer /= "checkpoints";
     pointer += kLatest;
   }
-  if (!is_named_as_pointer(pointer.string()) || type_of(pointer) != fs::file_type::regular) return folder;
+  if (!is_named_as_pointer(pointer.string()) || type_of(pointer) != fs::file_type::regular)
+    return {folder, ""};
   const std::string name = split(read_text(pointer.string(), 1 << 10), '\n').front();
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos) {
     throw CheckpointError(
         concat(pointer.string(), " names ", quote(name), ", which is no checkpoint beside it"));
   }
-  return (pointer.parent_path() / name).string();
+  return {(pointer.parent_path() / name).string(), pointer};
+}
+
+/// Of a folder the checkpoints that could be meant instead.
+std::string those_there(const std::string& folder) {
+  constexpr std::size_t kMost = 6;
+  std::vector<std::string> names = names_in(folder, "step_");
+  if (names.empty()) return "no checkpoint is beside it";
+  const std::size_t more = names.size() - std::min(names.size(), kMost);
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(more));
+  return concat("beside it ", names.size() == 1 ? "is " : "are ", join(names, ", "),
+                more > 0 ? concat(" and ", more, " of earlier steps") : "");
+}
+
+}  // namespace
+
+std::string checkpoint_at(const std::string& path) try {
+  Meant meant = meant_by(path);
+  if (meant.pointer.empty() || is_there(meant.checkpoint)) return meant.checkpoint;
+  // Who removes a checkpoint has let the file name another one before.
+  const std::string gone = std::exchange(meant, meant_by(path)).checkpoint;
+  if (meant.checkpoint != gone || is_there(gone)) return meant.checkpoint;
+  throw CheckpointError(concat(meant.pointer.string(), " names ", file_name(gone),
+                               ", which is not there any more; ",
+                               those_there(meant.pointer.parent_path().string())));
 } catch (const FileError& error) {
   throw CheckpointError(error.what());
 }
 
 bool chosen_anew(const std::string& path, const std::string& chosen) {
   std::error_code unreadable;
-  return !fs::exists(chosen, unreadable) && !unreadable && checkpoint_at(path) != chosen;
+  if (fs::exists(chosen, unreadable) || unreadable) return false;
+  try {
+    return meant_by(path).checkpoint != chosen;
+  } catch (const FileError& error) {
+    throw CheckpointError(error.what());
+  }
 }
 
 std::string manifest_path(const std::string& checkpoint) {
@@ -240,7 +278,7 @@ void CheckpointFolder::discard(const std::string& name) const {
 
 std::string CheckpointFolder::begin(std::int64_t step, std::int64_t bytes) const {
   create_in_its_place(path_);
-  check_space(path_, bytes + kDescriptionBytes);
+  check_space(path_, bytes);
   std::string temporary = concat(path_, "/", kTemporary, step_name(step));
   remove_folder(temporary);
   create_folder(temporary);

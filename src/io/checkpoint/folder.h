@@ -53,8 +53,8 @@ class CheckpointFolder {
   /// …), and lets `latest` name what is newest then. That folder, or "" when there was nothing to move.
   std::string set_aside_after(std::int64_t last) const;
 
-  /// Makes the folder for the shards of a new checkpoint, for which `bytes` must be free. Folders above
-  /// path() must be there.
+  /// Makes the folder for the shards of a new checkpoint, for which `bytes` (checkpoint_bytes()) must be
+  /// free. Folders above path() must be there.
   std::string begin(std::int64_t step, std::int64_t bytes) const;
   /// With all shards in place: views, manifest, names.
   /// @return its path.
@@ -97,7 +97,9 @@ bool better(double a, double b, const Retention& retention);
 bool is_named_as_pointer(const std::string& path);
 /// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` or `best` names
 /// that it is, or the file `latest` that it or the folder `checkpoints` in it holds (of a run directory).
-/// @throws CheckpointError  when such a file names something elsewhere, or what is there cannot be looked at.
+/// @throws CheckpointError  when such a file names something elsewhere or what is gone, or what is there
+/// cannot
+///                          be looked at.
 std::string checkpoint_at(const std::string& path);
 
 /// How often at most a checkpoint is chosen for a path.

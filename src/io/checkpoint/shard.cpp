@@ -54,11 +54,6 @@ void lay_out(hid_t file, std::vector<PieceRecord>& pieces, const std::string& pa
   }
 }
 
-/// More than HDF5 needs to describe so many pieces.
-std::int64_t generous_metadata_bytes(std::size_t pieces) {
-  return (32 << 10) + (2 << 10) * static_cast<std::int64_t>(pieces);
-}
-
 /// A new file that is written from its begin to its end, hashed on the way.
 class HashedFile {
  public:
@@ -113,6 +108,10 @@ std::string data_set_name(const std::string& tensor, std::size_t number) {
   return concat(tensor, "#", number);
 }
 
+std::int64_t shard_description_bytes(std::size_t pieces) {
+  return (32 << 10) + (2 << 10) * static_cast<std::int64_t>(pieces);
+}
+
 ShardRecord write_shard(const std::string& folder, const std::string& name,
                         const std::vector<CheckpointPiece>& pieces, const std::function<void()>& half_way) {
   const std::string path = concat(folder, "/", name);
@@ -124,7 +123,7 @@ ShardRecord write_shard(const std::string& folder, const std::string& name,
     shard.pieces.push_back(
         {piece.tensor, piece.array.dtype(), piece.shape, piece.box, 0, digest_of(data.back())});
   }
-  const Hdf5Image image(path, generous_metadata_bytes(data.size()),
+  const Hdf5Image image(path, shard_description_bytes(data.size()),
                         [&](hid_t file) { lay_out(file, shard.pieces, path); });
   std::vector<std::size_t> order(data.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

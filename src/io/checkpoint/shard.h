@@ -49,6 +49,9 @@ std::string shard_name(std::size_t index);
 /// "parameters/encoder.weight#0".
 std::string data_set_name(const std::string& tensor, std::size_t number);
 
+/// Bytes that are set apart in a shard for the descriptions of so many pieces: more than HDF5 needs.
+std::int64_t shard_description_bytes(std::size_t pieces);
+
 /// Writes the pieces into the new HDF5 file FOLDER/NAME, one contiguous data set of the box's extent each,
 /// with attributes "begin", "shape" and "xxh64", and syncs it. HDF5 lays the file out in memory; the bytes
 /// are written outside its lock, in the order of the file, into space that was reserved first. Pieces of no

@@ -65,16 +65,19 @@ void add_tensor(hid_t file, const std::string& name, const Whole& whole) {
 
 }  // namespace
 
+std::int64_t view_description_bytes(std::int64_t tensors, std::int64_t pieces) {
+  return (32 << 10) + (2 << 10) * tensors + (1 << 10) * pieces;
+}
+
 FileRecord write_view(const std::string& folder, const std::string& name, const std::string& group,
                       const std::vector<ShardRecord>& shards) {
   const std::map<std::string, Whole> tensors = gather(shards, group);
-  std::int64_t bytes = 32 << 10;
-  for (const auto& [tensor, whole] : tensors) {
-    bytes += (2 << 10) + (1 << 10) * static_cast<std::int64_t>(whole.sources.size());
-  }
-  const Hdf5Image image(concat(folder, "/", name), bytes, [&](hid_t file) {
-    for (const auto& [tensor, whole] : tensors) add_tensor(file, tensor, whole);
-  });
+  std::int64_t pieces = 0;
+  for (const auto& [tensor, whole] : tensors) pieces += std::ssize(whole.sources);
+  const Hdf5Image image(concat(folder, "/", name), view_description_bytes(std::ssize(tensors), pieces),
+                        [&](hid_t file) {
+                          for (const auto& [tensor, whole] : tensors) add_tensor(file, tensor, whole);
+                        });
   return write_file(folder, name, image.bytes());
 }
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "checkpoint/save_phase.h"
+#include "checkpoint/size.h"
 #include "comm/agreement.h"
 
 namespace jigsaw::inline checkpoint {
@@ -49,13 +50,10 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   require(!busy(), "a checkpoint is saved while another one is");
   started_ = now();
   manifest_ = manifest;
-  double bytes = 0;
-  for (const CheckpointPiece& piece : pieces) bytes += static_cast<double>(piece.array.bytes());
-  bytes = communicator_.all_reduce(std::array{bytes}, ReduceOp::kSum)[0];
+  const std::int64_t bytes = checkpoint_bytes(pieces, communicator_);
   settle();  // what goes makes room for what comes
   const std::string failure = first_failure(communicator_, [&] {
-    if (communicator_.rank() == 0)
-      temporary_ = folder_.begin(manifest.step, static_cast<std::int64_t>(bytes));
+    if (communicator_.rank() == 0) temporary_ = folder_.begin(manifest.step, bytes);
   });
   if (!failure.empty()) return end("", failure);
   temporary_ = communicator_.broadcast_text(temporary_);

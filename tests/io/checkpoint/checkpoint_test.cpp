@@ -431,6 +431,24 @@ TEST_F(Checkpoint, LatestNamesACheckpointBesideIt) {
   }
 }
 
+TEST_F(Checkpoint, APointerToWhatIsGoneNamesThoseThere) {
+  save(1);
+  put_text(folder_ + "/best", "step_00000300");
+  EXPECT_EQ(open_error("best"),
+            folder_ + "/best names step_00000300, which is not there any more; beside it is step_00000001");
+  for (int step = 2; step < 9; ++step)
+    std::filesystem::create_directory(concat(folder_, "/step_0000000", step));
+  EXPECT_EQ(open_error("best"),
+            folder_ +
+                "/best names step_00000300, which is not there any more; beside it are step_00000003, "
+                "step_00000004, step_00000005, step_00000006, step_00000007, step_00000008 and 2 of "
+                "earlier steps");
+  for (int step = 1; step < 9; ++step) std::filesystem::remove_all(concat(folder_, "/step_0000000", step));
+  put_text(folder_ + "/latest", "step_00000001");
+  EXPECT_EQ(error_of([&] { checkpoint_at(folder_); }),
+            folder_ + "/latest names step_00000001, which is not there any more; no checkpoint is beside it");
+}
+
 TEST_F(Checkpoint, APipeInPlaceOfTheManifestIsNotWaitedFor) {
   save(1);
   const std::string path = folder_ + "/step_00000001/manifest.json";

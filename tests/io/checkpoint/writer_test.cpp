@@ -11,6 +11,7 @@
 #include "array/host_view.h"
 #include "array/transfer.h"
 #include "base/text.h"
+#include "checkpoint/size.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "io/checkpoint/checkpoint_cases.h"
@@ -167,6 +168,41 @@ TEST_F(Writer, AFullDiskAtAnyByteLeavesWhatWasThere) {
   EXPECT_EQ(newest_step(), 200);
 }
 
+/// Of few and of many tensors, small and large ones, of which descriptions are most, or nothing.
+TEST(WriterRanks, ACheckpointTakesAboutWhatIsSaidBefore) {
+  const TemporaryFolder folder;
+  std::int64_t step = 0;
+  for (const int ranks : {1, 3}) {
+    for (const int tensors : {1, 50, 250}) {
+      for (const std::int64_t columns : {2, 300}) {
+        ++step;
+        std::int64_t said = 0;
+        run_ranks(ranks, [&](Communicator& c) {
+          std::vector<CheckpointPiece> pieces;
+          for (const char* kind : {"parameters", "adamw.moment1", "adamw.moment2", "average"}) {
+            if (kind == std::string("average") && tensors == 50) continue;
+            for (int t = 0; t < tensors; ++t) {
+              const Shape shape{7, columns};
+              for (const Box& box : testing::case_boxes(shape, Cut::kRuns, c.rank(), ranks))
+                pieces.push_back({concat(kind, "/processor.blocks.", t, ".linear.weight"), shape, box,
+                                  Array::zeros(c.context(), box.extent, DType::kFloat32)});
+            }
+          }
+          const std::int64_t bytes = checkpoint_bytes(pieces, c);
+          if (c.rank() == 0) said = bytes;
+          save_checkpoint(folder.path(), case_manifest(step), pieces, c, {});
+        });
+        std::int64_t taken = 0;
+        for (const auto& file : fs::directory_iterator(checkpoint_at(folder.path())))
+          taken += static_cast<std::int64_t>(file.file_size());
+        const std::string what = concat(ranks, " ranks, ", tensors, " tensors of ", 7 * columns, " elements");
+        EXPECT_GE(said, taken) << what;
+        EXPECT_LE(said, taken + taken / 5 + 16'384) << what;
+      }
+    }
+  }
+}
+
 /// A file system of its own, where mounting is permitted.
 class SmallFileSystem {
  public:
@@ -198,7 +234,7 @@ TEST_F(Writer, AFileSystemThatIsFullIsNoticedBeforeAnythingIsWritten) {
   const std::string error =
       error_of([&] { save_checkpoint(folder_, case_manifest(2), large(2), *self_, {}); });
   EXPECT_NE(
-      error.find("step 2 cannot be saved: it needs 3.0 MiB, and the file system of " + folder_ + " has "),
+      error.find("step 2 cannot be saved: it needs 2.1 MiB, and the file system of " + folder_ + " has "),
       std::string::npos)
       << error;
   EXPECT_EQ(names(), (Names{"latest", "step_00000001"}));
