@@ -22,6 +22,7 @@
 #include "sweep/successive_halving.h"
 #include "sweep/whole_ranges.h"
 #include "task/configuration.h"
+#include "task/metric.h"
 #include "task/scores.h"
 
 namespace jigsaw {
@@ -80,36 +81,33 @@ struct Sweep {
   }
 };
 
+/// The target in the name of a metric: what stands before a measure of the task, or else before its first
+/// dot.
+std::string target_of(std::string metric, const std::vector<std::string>& measures) {
+  const std::string leads = "leads.";
+  if (metric.starts_with(leads)) metric.erase(0, std::min(metric.size(), metric.find('.', leads.size())) + 1);
+  for (const std::string& measure : measures) {
+    if (metric.size() > measure.size() + 1 && metric.ends_with("." + measure))
+      return metric.substr(0, metric.size() - measure.size() - 1);
+  }
+  const std::size_t dot = metric.find('.');
+  return dot == std::string::npos ? "" : metric.substr(0, dot);
+}
+
 /// Whether validations can give what runs are judged by, as far as the configuration says it. Channels of
-/// images show in their files alone.
+/// images show in their files alone: there any target is taken for one.
 /// @throws ConfigError
 void check_metric(const SearchSpace& space, const Configuration& run) {
   if (space.method == SearchMethod::kHalving && run.validation.every == 0)
     throw ConfigError("a sweep by successive halving needs validations: set validation.every and data.valid");
-  const std::vector<std::string> measures = score_measures(run.data, run.ensemble.members);
-  const auto refuse = [&](const std::vector<std::string>& known) {
-    if (std::ranges::find(known, space.metric) != known.end()) return;
-    throw ConfigError(concat("metric: validation gives no ", quote(space.metric),
-                             did_you_mean(space.metric, known), "; it gives for example ", known.back()));
-  };
-  if (!run.data.dims.empty()) {
-    const bool given = std::ranges::any_of(measures, [&](const std::string& measure) {
-      return space.metric.size() > measure.size() + 1 && space.metric.ends_with("." + measure);
-    });
-    if (given) return;
-    const std::size_t dot = space.metric.find('.');
-    const std::string variable = dot == std::string::npos ? "" : space.metric.substr(0, dot + 1);
-    std::vector<std::string> known = {"loss"};
-    for (const std::string& measure : measures) known.push_back(variable + measure);
-    if (dot == std::string::npos) known.resize(1);
-    return refuse(known);
+  std::vector<std::string> targets;
+  if (run.data.dims.empty()) {
+    targets = channel_names(make_channels(run.data, false).targets);
+  } else if (std::string target = target_of(space.metric, score_measures(run.data, run.ensemble.members));
+             !target.empty()) {
+    targets.push_back(std::move(target));
   }
-  std::vector<std::string> known = {"loss"};
-  for (const std::string& measure : measures) {
-    for (const Channel& target : make_channels(run.data, false).targets)
-      known.push_back(target.name + "." + measure);
-  }
-  refuse(known);
+  require_number("metric", space.metric, run, targets);
 }
 
 /// What the command line sets of keys that all runs set in whole would say nothing.

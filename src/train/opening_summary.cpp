@@ -12,6 +12,7 @@
 #include "optim/registry.h"
 #include "samples/dataset.h"
 #include "samples/read_layout.h"
+#include "task/metric.h"
 #include "train/data_report.h"
 #include "train/step_count.h"
 
@@ -194,6 +195,12 @@ void tell_steps(Log& log, const OpenedRun& run) {
                   " % of the learning rate"));
 }
 
+void tell_best(Log& log, const CheckpointOptions& options) {
+  if (options.best.empty()) return;
+  const std::string remark = choice_remark("checkpoint.best_is", options.best, options.best_is);
+  if (!remark.empty()) log.warn(remark);
+}
+
 }  // namespace
 
 void tell_opening(Log& log, OpenedRun& run, int ranks) {
@@ -210,6 +217,7 @@ void tell_opening(Log& log, OpenedRun& run, int ranks) {
     if (!beyond.empty()) log.warn(beyond);
     tell_reading(log, run);
     tell_steps(log, run);
+    tell_best(log, run.configuration().checkpoint);
   });
 }
 

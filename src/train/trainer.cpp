@@ -145,8 +145,10 @@ void Trainer::resume() {
   set_metrics_aside(found.has_value());
   metrics_->resume_at(state_.steps_done());
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
-  const auto own =
-      static_cast<double>(not_improved_in(metrics_->last("valid"), config_.checkpoint.best).value_or(0));
+  const bool counts = !found || judges_as_before(found->stored.manifest.extra.value("configuration", Json()),
+                                                 config_.checkpoint);
+  const auto own = static_cast<double>(
+      counts ? not_improved_in(metrics_->last("valid"), config_.checkpoint.best).value_or(0) : 0);
   not_improved_ = std::llround(world_.all_reduce(std::array{own}, ReduceOp::kMax)[0]);
 }
 

@@ -106,6 +106,20 @@ TEST_F(CheckTest, SaysWhatWouldStopARun) {
                    "optimizer.groups[0].match");
 }
 
+TEST_F(CheckTest, TheWorstAsTheBestIsWarnedOf) {
+  const std::string best = arguments() +
+                           "--set validation.every=1 --set checkpoint.every=1 --set validation.rollout=2 "
+                           "--set checkpoint.best=leads.12.t2m.rmse";
+  const Outcome as_it_is = run(1, best), turned = run(1, best + " --set checkpoint.best_is=highest");
+  EXPECT_EQ(as_it_is.exit_code, 0) << as_it_is.err;
+  EXPECT_EQ(as_it_is.err.find("checkpoint.best_is"), std::string::npos) << as_it_is.err;
+  EXPECT_EQ(turned.exit_code, 0) << turned.err;
+  EXPECT_NE(
+      turned.err.find("checkpoint.best_is is \"highest\", and of leads.12.t2m.rmse \"lowest\" is better"),
+      std::string::npos)
+      << turned.err;
+}
+
 TEST_F(CheckTest, AWarmUpThatDoesNotEndIsWarnedOf) {
   const Outcome outcome =
       run(1, arguments() +

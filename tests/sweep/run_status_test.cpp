@@ -47,6 +47,22 @@ TEST(RunStatus, ReadsTheLastValidation) {
   EXPECT_EQ(run_status(folder.path(), "t2m.rmse").metric, std::nullopt);
   EXPECT_EQ(metric_at_step(folder.path(), "t2m.rmse", 1), 0.5);
   EXPECT_EQ(metric_at_step(folder.path(), "loss", 3), std::nullopt);
+  put_text(folder.path() + "/metrics.jsonl",
+           R"({"kind":"valid","step":4,"loss":1,"metrics":{},"leads":{"24":{"t2m":{"rmse":0.25}}}})"
+           "\n");
+  EXPECT_EQ(run_status(folder.path(), "leads.24.t2m.rmse").metric, 0.25);
+}
+
+/// Of Dice the highest, of biases that nearest 0, unless told otherwise.
+TEST(SearchSpace, ValuesAreBetterAsTheMeasureHasIt) {
+  SearchSpace space;
+  EXPECT_TRUE(space.better(1, 2));
+  space.metric = "mask.foreground_dice";
+  EXPECT_TRUE(space.better(2, 1));
+  space.metric = "t2m.bias";
+  EXPECT_TRUE(space.better(-1, 2));
+  space.best_is = BestIs::kHighest;
+  EXPECT_FALSE(space.better(-1, 2));
 }
 
 TEST(StatusTable, NamesTheBestOfTheFinishedRuns) {
@@ -60,7 +76,7 @@ TEST(StatusTable, NamesTheBestOfTheFinishedRuns) {
                                       row(2, RunState::kFinished, 0.4),
                                       row(3, RunState::kFinished, std::nullopt)};
   EXPECT_EQ(best_row(space, rows)->index, 2U);
-  space.best_is = BetterIs::kHighest;
+  space.best_is = BestIs::kHighest;
   EXPECT_EQ(best_row(space, rows)->index, 0U);
   EXPECT_EQ(summary_json(space, rows).at("best"), "run0");
   const std::string csv = summary_csv(space, rows);
