@@ -18,6 +18,7 @@
 #include "local_runs.h"
 #include "printed.h"
 #include "samples/channels.h"
+#include "sweep/comparable.h"
 #include "sweep/status_table.h"
 #include "sweep/successive_halving.h"
 #include "sweep/whole_ranges.h"
@@ -168,6 +169,22 @@ RunList::Check check_of(const Sweep& sweep) {
   };
 }
 
+/// Says by what runs are compared that does not compare.
+void warn_of_comparison(const Sweep& sweep, const RunList& list) {
+  std::vector<Assignment> runs;
+  for (const SweepRun& run : list.runs()) runs.push_back(run.set);
+  for (const std::string& remark : {choice_remark("best_is", sweep.space.metric, sweep.space.best_is),
+                                    comparison_remark(sweep.space, runs, sweep.base)})
+    if (!remark.empty()) print_warning(remark, 0, 1);
+}
+
+/// How the runs stand, of which what cannot be compared is said.
+std::vector<SweepRow> rows_of(const Sweep& sweep, const RunList& list) {
+  std::vector<SweepRow> rows = sweep_rows(sweep.space, list, sweep.rounds);
+  for (const std::string& remark : row_remarks(sweep.space, rows)) print_warning(remark, 0, 1);
+  return rows;
+}
+
 /// A task of the sweep: which run, and what it sets.
 struct Task {
   SweepRun run;
@@ -228,6 +245,7 @@ Task begin_task(const SweepArguments& options, const ConfigArguments& arguments,
     const Sweep sweep = open_sweep(options, arguments);
     const RunList list = RunList::update(sweep.folder, sweep.wanted, check_of(sweep));
     task = task_at(sweep, list, index_of(options));
+    warn_of_comparison(sweep, list);
     make_folder(task.folder);
     task.before = run_status(task.folder, sweep.space.metric);
     // While another start trains it this one will be refused.
@@ -341,6 +359,7 @@ ExitCode code_of_failures(const std::set<int>& codes) {
 ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::update(sweep.folder, sweep.wanted, check_of(sweep));
+  warn_of_comparison(sweep, list);
   std::vector<std::int64_t> sizes;
   for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
   if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
@@ -382,7 +401,7 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
     if (stopped) return ExitCode::kStopped;
     first += size;
   }
-  const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
+  const std::vector<SweepRow> rows = rows_of(sweep, list);
   std::cout << summary_text(sweep.space, rows) << std::flush;
   if (failures.empty()) return goes_on ? ExitCode::kStopped : ExitCode::kDone;
   throw Error(code_of_failures(failures),
@@ -457,9 +476,11 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
   } else if (options.size) {
     std::cout << sweep.tasks(list) << '\n';
   } else if (options.list) {
+    warn_of_comparison(sweep, list);
     print_list(sweep, list);
   } else {
-    const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
+    warn_of_comparison(sweep, list);
+    const std::vector<SweepRow> rows = rows_of(sweep, list);
     if (options.format == "json") {
       std::cout << summary_json(sweep.space, rows).dump(2) << '\n';
     } else {

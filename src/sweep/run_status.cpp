@@ -111,10 +111,12 @@ bool ended_itself(const std::filesystem::path& folder) {
 
 RunStatus run_status(const std::filesystem::path& folder, const std::string& metric) {
   RunStatus status = how_it_ended(folder);
+  status.lacks_metric = true;
   for_each_line(folder, [&](const std::string& kind, std::int64_t step, const Json& line) {
     if (kind == "train") status.step = step;
     if (kind != "valid") return;
     status.metric = number_in(line, metric);
+    status.lacks_metric = !status.metric;
     if (status.metric && !std::isfinite(*status.metric)) status.metric.reset();
   });
   return status;

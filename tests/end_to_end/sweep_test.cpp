@@ -175,6 +175,35 @@ TEST(Sweep, WhatCanNeverBeJudgedIsRefusedBeforeTheFirstRun) {
       " --set validation.every=0", "needs validations");
 }
 
+/// What is wrong is the metric, and not the rates that are no whole numbers.
+TEST(Sweep, AMetricThatIsNotThereIsNoMatterOfWholeNumbers) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"method": "random", "count": 2, "metric": "accuracy",
+    "keys": {"optimizer.learning_rate": {"from": 1e-4, "to": 1e-2}}})");
+  const Outcome outcome = run(1, sweep + " --list");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("validation gives no \"accuracy\""), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("integer"), std::string::npos) << outcome.err;
+}
+
+TEST(Sweep, WhatDoesNotCompareIsWarnedOf) {
+  const TemporaryFolder folder;
+  const std::string other = prepare(folder, R"({"keys": {"loss.type": ["mse", "l1"]}})");
+  for (const char* how : {" --list", " --summary"}) {
+    const Outcome outcome = run(1, other + how);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.err.find("the sweep changes loss.type, and with it what loss measures"),
+              std::string::npos)
+        << outcome.err;
+  }
+  const Outcome turned = run(1, prepare(folder, R"({"keys": {"seed": [1, 2]}, "metric": "t2m.rmse",
+    "best_is": "highest"})") + " --summary");
+  EXPECT_NE(turned.err.find("best_is is \"highest\", and of t2m.rmse \"lowest\" is better"),
+            std::string::npos)
+      << turned.err;
+  EXPECT_EQ(run(1, prepare(folder, R"({"keys": {"seed": [1, 2]}})") + " --summary").err, "");
+}
+
 TEST(Sweep, HalvingTrainsTheBestOnFromTheirCheckpoints) {
   const TemporaryFolder folder;
   const std::string sweep =
