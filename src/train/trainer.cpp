@@ -13,6 +13,7 @@
 #include "kernels/remarks.h"
 #include "task/grid_warnings.h"
 #include "train/best_so_far.h"
+#include "train/changed_schedule.h"
 #include "train/opening_summary.h"
 #include "train/output_space.h"
 #include "train/summary.h"
@@ -126,6 +127,10 @@ void Trainer::resume() {
   if (found) {
     state_.restore(*found, options_.allow_change);
     go_on_behind(state_.seen());
+    if (const std::string remark =
+            changed_schedule(found->stored.manifest.extra, config_, state_.steps_done(), steps_);
+        !remark.empty())
+      log_.warn(remark);
     if (!options_.init_from.empty())
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
