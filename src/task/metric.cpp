@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 18> kBetterWhenHigh = {
     "ssim",     "input_ssim",  "acc",        "pattern_correlation", "pod",      "csi",
     "hss",      "brier_skill", "crps_skill", "resolution",          "roc_area", "fss"};
 
-const std::string kLeads = "leads.";
+constexpr std::string_view kLeads = "leads.";
 
 bool is_whole_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
