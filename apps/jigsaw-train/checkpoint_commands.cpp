@@ -31,6 +31,12 @@ ExitCode export_parameters(const ExportOptions& options) {
     int tensors = 0;
     as_checkpoint_error([&] { tensors = export_safetensors(found, group, options.output, context); });
     std::cout << "wrote " << counted(tensors, "tensor") << " of " << found.path << " to " << options.output
+              << (options.average ? ", their moving average"
+                  : found.stored.find_group("average") != nullptr
+                      ? ", the weights of its last step; --average writes "
+                        "their moving average, which predict and "
+                        "evaluate take"
+                      : "")
               << '\n';
   });
   return ExitCode::kDone;

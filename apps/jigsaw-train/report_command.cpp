@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "base/disk.h"
@@ -8,6 +9,7 @@
 #include "commands.h"
 #include "report/page.h"
 #include "report/run_table.h"
+#include "sweep/run_list.h"
 
 namespace jigsaw {
 namespace {
@@ -41,6 +43,8 @@ std::function<ExitCode()> declare_report(const CommandOptions& command, const In
   command.add_flag("--states", table->states, "Print a table of how the runs stand, and write no file");
   command.add_option("--format", table->format, "Of --states: table or json").one_of({"table", "json"});
   return [options, table] {
+    // Of FOLDER/* of a sweep; alone they are refused as any file is.
+    if (!std::ranges::all_of(options->runs, is_sweep_file)) std::erase_if(options->runs, is_sweep_file);
     if (table->states) return print_states(*options, *table);
     if (table->format != "table") throw ConfigError("command line: --format has no effect without --states");
     check_output_place("--output", options->output, "is no page of report", is_report_page);

@@ -18,10 +18,12 @@
 #include "local_runs.h"
 #include "printed.h"
 #include "samples/channels.h"
+#include "sweep/comparable.h"
 #include "sweep/status_table.h"
 #include "sweep/successive_halving.h"
 #include "sweep/whole_ranges.h"
 #include "task/configuration.h"
+#include "task/metric.h"
 #include "task/scores.h"
 
 namespace jigsaw {
@@ -80,36 +82,33 @@ struct Sweep {
   }
 };
 
+/// The target in the name of a metric: what stands before a measure of the task, or else before its first
+/// dot.
+std::string target_of(std::string metric, const std::vector<std::string>& measures) {
+  const std::string leads = "leads.";
+  if (metric.starts_with(leads)) metric.erase(0, std::min(metric.size(), metric.find('.', leads.size())) + 1);
+  for (const std::string& measure : measures) {
+    if (metric.size() > measure.size() + 1 && metric.ends_with("." + measure))
+      return metric.substr(0, metric.size() - measure.size() - 1);
+  }
+  const std::size_t dot = metric.find('.');
+  return dot == std::string::npos ? "" : metric.substr(0, dot);
+}
+
 /// Whether validations can give what runs are judged by, as far as the configuration says it. Channels of
-/// images show in their files alone.
+/// images show in their files alone: there any target is taken for one.
 /// @throws ConfigError
 void check_metric(const SearchSpace& space, const Configuration& run) {
   if (space.method == SearchMethod::kHalving && run.validation.every == 0)
     throw ConfigError("a sweep by successive halving needs validations: set validation.every and data.valid");
-  const std::vector<std::string> measures = score_measures(run.data, run.ensemble.members);
-  const auto refuse = [&](const std::vector<std::string>& known) {
-    if (std::ranges::find(known, space.metric) != known.end()) return;
-    throw ConfigError(concat("metric: validation gives no ", quote(space.metric),
-                             did_you_mean(space.metric, known), "; it gives for example ", known.back()));
-  };
-  if (!run.data.dims.empty()) {
-    const bool given = std::ranges::any_of(measures, [&](const std::string& measure) {
-      return space.metric.size() > measure.size() + 1 && space.metric.ends_with("." + measure);
-    });
-    if (given) return;
-    const std::size_t dot = space.metric.find('.');
-    const std::string variable = dot == std::string::npos ? "" : space.metric.substr(0, dot + 1);
-    std::vector<std::string> known = {"loss"};
-    for (const std::string& measure : measures) known.push_back(variable + measure);
-    if (dot == std::string::npos) known.resize(1);
-    return refuse(known);
+  std::vector<std::string> targets;
+  if (run.data.dims.empty()) {
+    targets = channel_names(make_channels(run.data, false).targets);
+  } else if (std::string target = target_of(space.metric, score_measures(run.data, run.ensemble.members));
+             !target.empty()) {
+    targets.push_back(std::move(target));
   }
-  std::vector<std::string> known = {"loss"};
-  for (const std::string& measure : measures) {
-    for (const Channel& target : make_channels(run.data, false).targets)
-      known.push_back(target.name + "." + measure);
-  }
-  refuse(known);
+  require_number("metric", space.metric, run, targets);
 }
 
 /// What the command line sets of keys that all runs set in whole would say nothing.
@@ -168,6 +167,22 @@ RunList::Check check_of(const Sweep& sweep) {
                                })));
     }
   };
+}
+
+/// Says by what runs are compared that does not compare.
+void warn_of_comparison(const Sweep& sweep, const RunList& list) {
+  std::vector<Assignment> runs;
+  for (const SweepRun& run : list.runs()) runs.push_back(run.set);
+  for (const std::string& remark : {choice_remark("best_is", sweep.space.metric, sweep.space.best_is),
+                                    comparison_remark(sweep.space, runs, sweep.base)})
+    if (!remark.empty()) print_warning(remark, 0, 1);
+}
+
+/// How the runs stand, of which what cannot be compared is said.
+std::vector<SweepRow> rows_of(const Sweep& sweep, const RunList& list) {
+  std::vector<SweepRow> rows = sweep_rows(sweep.space, list, sweep.rounds);
+  for (const std::string& remark : row_remarks(sweep.space, rows)) print_warning(remark, 0, 1);
+  return rows;
 }
 
 /// A task of the sweep: which run, and what it sets.
@@ -230,6 +245,7 @@ Task begin_task(const SweepArguments& options, const ConfigArguments& arguments,
     const Sweep sweep = open_sweep(options, arguments);
     const RunList list = RunList::update(sweep.folder, sweep.wanted, check_of(sweep));
     task = task_at(sweep, list, index_of(options));
+    warn_of_comparison(sweep, list);
     make_folder(task.folder);
     task.before = run_status(task.folder, sweep.space.metric);
     // While another start trains it this one will be refused.
@@ -343,6 +359,7 @@ ExitCode code_of_failures(const std::set<int>& codes) {
 ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::update(sweep.folder, sweep.wanted, check_of(sweep));
+  warn_of_comparison(sweep, list);
   std::vector<std::int64_t> sizes;
   for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
   if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
@@ -384,7 +401,7 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
     if (stopped) return ExitCode::kStopped;
     first += size;
   }
-  const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
+  const std::vector<SweepRow> rows = rows_of(sweep, list);
   std::cout << summary_text(sweep.space, rows) << std::flush;
   if (failures.empty()) return goes_on ? ExitCode::kStopped : ExitCode::kDone;
   throw Error(code_of_failures(failures),
@@ -459,9 +476,11 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
   } else if (options.size) {
     std::cout << sweep.tasks(list) << '\n';
   } else if (options.list) {
+    warn_of_comparison(sweep, list);
     print_list(sweep, list);
   } else {
-    const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
+    warn_of_comparison(sweep, list);
+    const std::vector<SweepRow> rows = rows_of(sweep, list);
     if (options.format == "json") {
       std::cout << summary_json(sweep.space, rows).dump(2) << '\n';
     } else {

@@ -12,31 +12,34 @@ namespace jigsaw::inline optim {
 
 namespace {
 
-/// Puts a segment where it belongs, by what the first matching group says, or else the optimizer.
+/// The number of the first group that matches, of as many as there are where none does.
+std::size_t group_of(const OptimizerOptions& options, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      options.groups, [&](const ParameterGroupOptions& group) { return matches_pattern(name, group.match); });
+  return static_cast<std::size_t>(found - options.groups.begin());
+}
+
+/// What trains the parameters of a group, or those of none.
+GroupShare share_of(const OptimizerOptions& options, std::size_t group) {
+  if (group == options.groups.size()) return {"", false, options.learning_rate, options.weight_decay};
+  const ParameterGroupOptions& own = options.groups[group];
+  return {own.match, own.frozen, own.learning_rate.value_or(options.learning_rate),
+          own.weight_decay.value_or(options.weight_decay)};
+}
+
+/// Puts a segment where it belongs.
 void add(const OptimizerOptions& options, const Segment& segment, OwnedParameters::Part& part) {
-  TrainedRun run{segment.at, segment.count, options.learning_rate, options.weight_decay};
-  for (const ParameterGroupOptions& group : options.groups) {
-    if (!matches_pattern(segment.parameter->name(), group.match)) continue;
-    if (group.frozen) return;
-    run.learning_rate = group.learning_rate.value_or(options.learning_rate);
-    run.weight_decay = group.weight_decay.value_or(options.weight_decay);
-    break;
-  }
+  const GroupShare share = share_of(options, group_of(options, segment.parameter->name()));
+  if (share.frozen) return;
   if (segment.parameter->momentum() > 0) {
     part.followed.push_back({segment.at, segment.count, segment.parameter->momentum(), 0});
   } else {
-    part.trained.push_back(run);
+    part.trained.push_back({segment.at, segment.count, share.learning_rate, share.weight_decay});
   }
 }
 
 /// Every group is the first that matches some parameter, and some parameter is trained.
 void require_matches(const OptimizerOptions& options, const std::vector<ParameterBlock*>& blocks) {
-  const auto first_of = [&](const std::string& name) {
-    return std::ranges::find_if(
-               options.groups,
-               [&](const ParameterGroupOptions& group) { return matches_pattern(name, group.match); }) -
-           options.groups.begin();
-  };
   for (std::size_t i = 0; i < options.groups.size(); ++i) {
     bool found = false, counts = false;
     std::vector<std::string> names;
@@ -44,7 +47,7 @@ void require_matches(const OptimizerOptions& options, const std::vector<Paramete
       for (const auto& parameter : block->parameters()) {
         names.push_back(parameter->name());
         found = found || matches_pattern(parameter->name(), options.groups[i].match);
-        counts = counts || std::cmp_equal(first_of(parameter->name()), i);
+        counts = counts || group_of(options, parameter->name()) == i;
       }
     }
     if (!found) {
@@ -61,8 +64,7 @@ void require_matches(const OptimizerOptions& options, const std::vector<Paramete
   }
   const auto frozen = [&](const auto& parameter) {
     if (parameter->momentum() > 0) return true;  // statistics, which follow and are not trained
-    const auto group = static_cast<std::size_t>(first_of(parameter->name()));
-    return group < options.groups.size() && options.groups[group].frozen;
+    return share_of(options, group_of(options, parameter->name())).frozen;
   };
   const bool all_frozen = std::ranges::all_of(
       blocks, [&](const ParameterBlock* block) { return std::ranges::all_of(block->parameters(), frozen); });
@@ -72,6 +74,22 @@ void require_matches(const OptimizerOptions& options, const std::vector<Paramete
 }
 
 }  // namespace
+
+std::vector<GroupShare> group_shares(const std::vector<ParameterBlock*>& blocks,
+                                     const OptimizerOptions& options) {
+  std::vector<GroupShare> shares;
+  for (std::size_t group = 0; group <= options.groups.size(); ++group)
+    shares.push_back(share_of(options, group));
+  for (const ParameterBlock* block : blocks) {
+    for (const auto& parameter : block->parameters()) {
+      GroupShare& share = shares[group_of(options, parameter->name())];
+      const std::int64_t count = parameter->shape().count();
+      ++share.tensors;
+      (parameter->momentum() > 0 ? share.statistics : share.parameters) += count;
+    }
+  }
+  return shares;
+}
 
 OwnedParameters::OwnedParameters(const Rank& rank, const std::vector<ParameterBlock*>& blocks,
                                  const OptimizerOptions& options)

@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <vector>
 
 #include "autograd/parameter.h"
@@ -6,6 +7,19 @@
 #include "optim/options.h"
 
 namespace jigsaw::inline optim {
+
+/// What of a model a group of the options decides, and how it trains.
+struct GroupShare {
+  std::string match;  ///< "" of what is in no group
+  bool frozen = false;
+  double learning_rate = 0, weight_decay = 0;
+  std::int64_t tensors = 0;
+  std::int64_t parameters = 0;  ///< numbers in them
+  std::int64_t statistics = 0;  ///< those of running statistics, which follow and are not trained
+};
+/// Of each group, and at last of what is in none.
+std::vector<GroupShare> group_shares(const std::vector<ParameterBlock*>& blocks,
+                                     const OptimizerOptions& options);
 
 /// What this rank owns of the parameters of a model, and what a step may do to it. Everything that changes
 /// parameters works through it.

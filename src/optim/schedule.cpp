@@ -60,6 +60,7 @@ class Steps : public WarmUp {
  public:
   explicit Steps(const StepsOptions& options)
       : WarmUp(options.warmup_steps), at_(options.at), factor_(options.factor) {}
+  std::vector<std::int64_t> milestones() const override { return at_; }
 
  protected:
   double after(std::int64_t step, std::int64_t) const override {

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "config/keys.h"
 
@@ -11,6 +12,8 @@ class Schedule {
   virtual ~Schedule() = default;
   /// Of step 1, 2, … of `steps`.
   virtual double factor(std::int64_t step, std::int64_t steps) const = 0;
+  /// Numbers of steps that are given, and once they are done the rate is another.
+  virtual std::vector<std::int64_t> milestones() const { return {}; }
 };
 
 struct ConstantOptions {

@@ -77,8 +77,10 @@ const Json* best_validation(const RunRecord& run) {
 /// Whether losses of validations mean the same in all runs: of one loss on the same data.
 bool are_comparable(const std::vector<RunRecord>& runs) {
   const auto of = [](const RunRecord& run) {
+    const std::string own = text_at(run.config, {"validation", "rollout"});
     return std::array{text_at(run.config, {"loss"}), text_at(run.config, {"data"}),
-                      text_at(run.config, {"validation"})};
+                      text_at(run.config, {"validation"}),
+                      own == "null" ? text_at(run.config, {"train", "rollout"}) : own};
   };
   return std::ranges::all_of(runs, [&](const RunRecord& run) { return of(run) == of(runs.front()); });
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kLongestFile = std::int64_t{256} << 20;
 constexpr int kFormat = 1;
+constexpr const char *kListName = "sweep.json", *kLockName = "sweep.lock";
 
 std::vector<std::string> all_keys(const std::vector<SweepRun>& runs, const std::vector<Assignment>& wanted) {
   std::set<std::string> keys;
@@ -34,6 +35,16 @@ bool is_folder_name(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_sweep_file(const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return (path.filename() == kListName || path.filename() == kLockName) &&
+         std::filesystem::is_regular_file(path, unreadable);
+}
+
+std::filesystem::path RunList::file() const {
+  return folder_ / kListName;
+}
 
 void RunList::read() {
   std::error_code unreadable;
@@ -94,7 +105,7 @@ RunList RunList::update(const std::filesystem::path& folder, const std::vector<A
                                                 quote(folder.string()), ": ", failed.message()));
     // Where the file system knows no locks, runs that were added at the same moment may be added twice, never
     // lost: the file is replaced whole.
-    const File lock((folder / "sweep.lock").string(), O_RDWR | O_CREAT | O_NOFOLLOW);
+    const File lock((folder / kLockName).string(), O_RDWR | O_CREAT | O_NOFOLLOW);
     ::flock(lock.descriptor(), LOCK_EX);
     list.read();
     if (!list.add(wanted, is_new ? [](const Assignment&) {} : check)) return list;

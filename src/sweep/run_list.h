@@ -14,6 +14,9 @@ struct SweepRun {
   Assignment set;
 };
 
+/// Whether a file is one of those that a sweep keeps in its folder beside the runs.
+bool is_sweep_file(const std::filesystem::path& path);
+
 /// The runs of a sweep in the order in which they were first seen, kept in `sweep.json` of the sweep's
 /// folder, so that number K means the same run when jobs start together, when one is requeued, and when the
 /// search grows later: new runs are added at the end, none is ever moved or dropped.
@@ -36,7 +39,7 @@ class RunList {
 
  private:
   explicit RunList(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  std::filesystem::path file() const { return folder_ / "sweep.json"; }
+  std::filesystem::path file() const;
   void read();
   bool add(const std::vector<Assignment>& wanted, const Check& check);
 

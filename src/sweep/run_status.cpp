@@ -4,7 +4,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include "base/file.h"
 #include "base/next_line.h"
 #include "base/text.h"
+#include "task/metric.h"
 
 namespace jigsaw::inline sweep {
 namespace {
@@ -22,31 +22,6 @@ constexpr const char* kExitFile = "exit.json";
 
 std::filesystem::path metrics_file(const std::filesystem::path& folder) {
   return folder / "metrics.jsonl";
-}
-
-/// The metric in a validation line.
-std::optional<double> metric_in(const Json& line, const std::string& metric) {
-  const auto number = [](const Json& json) -> std::optional<double> {
-    if (json.is_null()) return std::nan("");  // as metrics.jsonl has what is not finite
-    return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
-  };
-  if (line.contains(metric)) return number(line.at(metric));
-  if (!line.contains("metrics") || !line.at("metrics").is_object()) return std::nullopt;
-  // A variable's name may hold dots; a measure's has one before the number of a class at most, dice.1.
-  for (const auto& [variable, measures] : line.at("metrics").items()) {
-    if (!metric.starts_with(variable + ".") || !measures.is_object()) continue;
-    const std::string measure = metric.substr(variable.size() + 1);
-    if (measures.contains(measure)) return number(measures.at(measure));
-    const std::size_t dot = measure.rfind('.');
-    if (dot == std::string::npos || !measures.contains(measure.substr(0, dot))) continue;
-    const Json& classes = measures.at(measure.substr(0, dot));
-    std::size_t at = 0;
-    const auto [end, error] = std::from_chars(measure.data() + dot + 1, measure.data() + measure.size(), at);
-    if (error == std::errc() && end == measure.data() + measure.size() && classes.is_array() &&
-        at < classes.size())
-      return number(classes.at(at));
-  }
-  return std::nullopt;
 }
 
 /// The whole lines of metrics.jsonl with a kind and a step.
@@ -136,10 +111,12 @@ bool ended_itself(const std::filesystem::path& folder) {
 
 RunStatus run_status(const std::filesystem::path& folder, const std::string& metric) {
   RunStatus status = how_it_ended(folder);
+  status.lacks_metric = true;
   for_each_line(folder, [&](const std::string& kind, std::int64_t step, const Json& line) {
     if (kind == "train") status.step = step;
     if (kind != "valid") return;
-    status.metric = metric_in(line, metric);
+    status.metric = number_in(line, metric);
+    status.lacks_metric = !status.metric;
     if (status.metric && !std::isfinite(*status.metric)) status.metric.reset();
   });
   return status;
@@ -149,7 +126,7 @@ std::optional<double> metric_at_step(const std::filesystem::path& folder, const 
                                      std::int64_t step) {
   std::optional<double> found;
   for_each_line(folder, [&](const std::string& kind, std::int64_t at, const Json& line) {
-    if (kind == "valid" && at == step) found = metric_in(line, metric);
+    if (kind == "valid" && at == step) found = number_in(line, metric);
   });
   return found;
 }

@@ -24,10 +24,11 @@ struct RunStatus {
   std::optional<int> exit_code;  ///< of its last end that left one
   std::int64_t step = 0;         ///< of the last training line
   std::optional<double> metric;  ///< of the last validation, when it has it and it is finite
+  bool lacks_metric = false;     ///< the last validation has no such number, or there is none
 };
 
 /// Reads a run's folder. What is not there, or torn, counts as not known.
-/// @param metric  "loss" or "t2m.rmse", see SearchSpace::metric.
+/// @param metric  a name that number_in() knows.
 RunStatus run_status(const std::filesystem::path& folder, const std::string& metric);
 
 /// Whether the run ended itself before its last step, as its summary says (validation.patience).

@@ -68,10 +68,11 @@ void declare(Keys<SearchSpace>& keys) {
   keys.add("seed", &SearchSpace::seed).doc("Of the draws; a larger count keeps the runs of a smaller one.");
   keys.add("metric", &SearchSpace::metric)
       .not_empty()
-      .doc("What the last validation is judged by: \"loss\", or a variable and its measure, \"t2m.rmse\".");
-  keys.choice("best_is", &SearchSpace::best_is,
-              {{"lowest", BetterIs::kLowest, "As for losses and errors."},
-               {"highest", BetterIs::kHighest, "As for Dice, accuracy and PSNR."}})
+      .doc(
+          "What the last validation is judged by: \"loss\", or a variable and its measure, \"t2m.rmse\", "
+          "which "
+          "is of the first lead; \"leads.24.t2m.rmse\" of a later one, by its name in metrics.jsonl.");
+  keys.choice("best_is", &SearchSpace::best_is, best_is_choices())
       .doc("Which values of the metric are better.");
   keys.add("halving", &SearchSpace::halving).doc("Rounds of method \"halving\".");
   keys.add("output", &SearchSpace::output)

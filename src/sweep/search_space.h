@@ -7,6 +7,7 @@
 
 #include "config/any_form.h"
 #include "config/config.h"
+#include "task/metric.h"
 
 namespace jigsaw::inline sweep {
 
@@ -37,8 +38,6 @@ struct HalvingOptions {
 };
 void declare(Keys<HalvingOptions>& keys);
 
-enum class BetterIs : std::uint8_t { kLowest, kHighest };
-
 /// A search over dotted keys of a configuration: the file that `sweep --grid` reads.
 struct SearchSpace {
   SearchMethod method = SearchMethod::kGrid;
@@ -47,12 +46,12 @@ struct SearchSpace {
   std::int64_t count = 0;
   std::int64_t seed = 1;
   std::string metric = "loss";
-  BetterIs best_is = BetterIs::kLowest;
+  BestIs best_is = BestIs::kAuto;
   HalvingOptions halving;
   std::optional<std::string> output;
 
   /// Whether a value of the metric is better than another.
-  bool better(double a, double b) const { return best_is == BetterIs::kLowest ? a < b : a > b; }
+  bool better(double a, double b) const { return jigsaw::better(a, b, best_of(metric, best_is)); }
 };
 void declare(Keys<SearchSpace>& keys);
 

@@ -31,6 +31,23 @@ std::optional<HalvingTask> halving_task(const std::vector<HalvingRound>& rounds,
   return std::nullopt;
 }
 
+RoundEnd round_end(const std::filesystem::path& folder, const std::string& metric,
+                   const HalvingRound& round) {
+  RoundEnd end;
+  end.score = metric_at_step(folder, metric, round.steps);
+  end.there = end.score.has_value();
+  if (!end.there) {
+    const RunStatus status = run_status(folder, metric);
+    // One that validation.patience has ended is judged by its last.
+    const bool ended =
+        status.state == RunState::kFinished && status.step < round.steps && ended_itself(folder);
+    if (ended) end.score = status.metric;
+    end.there = ended || status.state == RunState::kFailed;
+  }
+  if (end.score && !std::isfinite(*end.score)) end.score.reset();
+  return end;
+}
+
 std::vector<SweepRun> halving_participants(const SearchSpace& space, const RunList& list,
                                            const std::vector<HalvingRound>& rounds, std::size_t round) {
   std::vector<SweepRun> taking_part(list.runs().begin(),
@@ -38,21 +55,14 @@ std::vector<SweepRun> halving_participants(const SearchSpace& space, const RunLi
   for (std::size_t r = 0; r < round; ++r) {
     std::vector<std::pair<std::optional<double>, SweepRun>> judged;
     for (const SweepRun& run : taking_part) {
-      const std::filesystem::path folder = list.folder_of(run);
-      std::optional<double> metric = metric_at_step(folder, space.metric, rounds[r].steps);
-      const RunStatus status = metric ? RunStatus{} : run_status(folder, space.metric);
-      // One that validation.patience has ended is judged by its last.
-      const bool ended =
-          status.state == RunState::kFinished && status.step < rounds[r].steps && ended_itself(folder);
-      if (ended) metric = status.metric;
-      if (!metric && !ended && status.state != RunState::kFailed) {
+      const auto [there, score] = round_end(list.folder_of(run), space.metric, rounds[r]);
+      if (!there) {
         throw NotYet(concat("round ", r + 2, " of the sweep waits for run ", run.name,
                             ", whose validation after step ", rounds[r].steps, " is not there yet (or lacks ",
                             quote(space.metric), ")"));
       }
       // A score that is not finite comes last, as a run that failed does.
-      if (metric && !std::isfinite(*metric)) metric.reset();
-      judged.emplace_back(metric, run);
+      judged.emplace_back(score, run);
     }
     std::stable_sort(judged.begin(), judged.end(), [&](const auto& a, const auto& b) {
       if (a.first.has_value() != b.first.has_value()) return a.first.has_value();

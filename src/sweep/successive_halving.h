@@ -30,6 +30,13 @@ std::optional<HalvingTask> halving_task(const std::vector<HalvingRound>& rounds,
 std::vector<SweepRun> halving_participants(const SearchSpace& space, const RunList& list,
                                            const std::vector<HalvingRound>& rounds, std::size_t round);
 
+/// How a run stands at the end of a round.
+struct RoundEnd {
+  bool there = false;           ///< it came there, ended itself before, or failed
+  std::optional<double> score;  ///< where that is finite
+};
+RoundEnd round_end(const std::filesystem::path& folder, const std::string& metric, const HalvingRound& round);
+
 /// A task must wait for others of its sweep.
 class NotYet : public Error {
  public:

@@ -29,6 +29,7 @@ void draw_whole_numbers(SearchSpace& space, const std::function<bool(const Assig
 
 std::string wants_whole_numbers(const SearchSpace& space, const Assignment& run,
                                 const std::function<bool(const Assignment&)>& accepts) {
+  if (accepts(run)) return "";  // something else was refused
   Assignment rounded = run;
   std::vector<std::string> names;
   for (auto& [name, value] : rounded) {

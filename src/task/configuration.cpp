@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "task/metric.h"
 
 namespace jigsaw::inline task {
 
@@ -291,11 +292,11 @@ void declare(Keys<CheckpointOptions>& keys) {
       .doc(
           "A number of the validation, such as loss, t2m.rmse, or of classes mask.foreground_dice and "
           "mask.dice.1: a checkpoint is written after each "
-          "validation that improves it, and the best one is kept and named by the file best; empty: none.");
-  keys.choice(
-          "best_is", &O::best_is,
-          {{"lowest", BestIs::kLowest, "Less is better."}, {"highest", BestIs::kHighest, "More is better."}})
-      .counts_where(here("best").is_given())
+          "validation that improves it, and the best one is kept and named by the file best; empty: none. "
+          "t2m.rmse is of the first lead; leads.24.t2m.rmse of a later one, by its name in metrics.jsonl: "
+          "hours, of sequences steps.");
+  keys.choice("best_is", &O::best_is, best_is_choices())
+      .idle_unless(here("best").is_given())  // earlier versions wrote "lowest" beside none
       .doc("Which value of checkpoint.best is best.");
 }
 

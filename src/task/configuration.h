@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/best_is.h"
 #include "config/config.h"
 #include "fields/data_options.h"
 #include "layers/registry.h"
@@ -90,15 +91,13 @@ struct ValidationOptions {
 };
 void declare(Keys<ValidationOptions>& keys);
 
-enum class BestIs : std::uint8_t { kLowest, kHighest };
-
 struct CheckpointOptions {
   std::int64_t every = 500;
   std::int64_t keep = 3;
   std::int64_t keep_every = 0;
   double minutes = 0;  ///< of the clock, between checkpoints at most; 0: as `every` says
   std::string best;
-  BestIs best_is = BestIs::kLowest;
+  BestIs best_is = BestIs::kAuto;
 };
 void declare(Keys<CheckpointOptions>& keys);
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "task/memory_need.h"
+#include "task/metric.h"
 
 namespace jigsaw::inline task {
 
@@ -117,18 +118,7 @@ void check_best(const Configuration& configuration, const SampleSource& data) {
   if (!validates(configuration, data)) {
     throw ConfigError("checkpoint.best needs validations: set validation.every and data.valid");
   }
-  std::vector<std::string> known = {"loss"};
-  for (const std::string& measure : score_measures(configuration.data, configuration.ensemble.members)) {
-    for (const Channel& target : data.channels().targets) known.push_back(target.name + "." + measure);
-  }
-  if (std::find(known.begin(), known.end(), best) == known.end()) {
-    constexpr std::size_t kMostNamed = 24;
-    std::vector<std::string> named(
-        known.begin(), known.begin() + static_cast<std::ptrdiff_t>(std::min(known.size(), kMostNamed)));
-    if (known.size() > named.size()) named.push_back(concat("and ", known.size() - named.size(), " more"));
-    throw ConfigError(concat("checkpoint.best: validation gives no \"", best, "\"", did_you_mean(best, known),
-                             "; it gives ", join(named, ", ")));
-  }
+  require_number("checkpoint.best", best, configuration, channel_names(data.channels().targets));
 }
 
 }  // namespace jigsaw::inline task

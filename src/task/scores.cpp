@@ -8,26 +8,17 @@
 #include "base/text.h"
 #include "kernels/pointwise.h"
 #include "task/ensemble.h"
+#include "task/metric.h"
 #include "task/physical_states.h"
 #include "task/score_sums.h"
 
 namespace jigsaw::inline task {
 
-double ValidationResult::number(const std::string& name) const {
-  return number_in(loss, metrics(0), name);
-}
-
-double number_in(double loss, const Json& metrics, const std::string& name) {
-  if (name == "loss") return loss;
-  for (const auto& [target, scores] : metrics.items()) {
-    if (!name.starts_with(target + ".")) continue;
-    const std::string measure = name.substr(target.size() + 1);
-    if (scores.contains(measure)) return scores.at(measure).get<double>();
-    const std::size_t dot = measure.find('.');
-    if (dot != std::string::npos && scores.contains(measure.substr(0, dot)))
-      return scores.at(measure.substr(0, dot)).at(std::stoul(measure.substr(dot + 1))).get<double>();
-  }
-  throw ConfigError(concat("the validation has no number ", name));
+Json ValidationResult::numbers(const DataOptions& data) const {
+  Json numbers = {{"loss", loss}, {"metrics", metrics(0)}};
+  for (std::size_t lead = 1; lead < leads.size(); ++lead)
+    numbers["leads"][lead_name(data, lead)] = metrics(lead);
+  return numbers;
 }
 
 std::vector<std::string> score_measures(const DataOptions& data, std::int64_t members) {

@@ -18,13 +18,9 @@ struct ValidationResult {
   std::vector<Json> leads;
 
   const Json& metrics(std::size_t lead) const { return leads[lead]; }
-  /// Of the loss and the first lead, see number_in().
-  double number(const std::string& name) const;
+  /// As they stand in metrics.jsonl: {"loss": …, "metrics": {…}, "leads": {"12": {…}, …}}, see number_in().
+  Json numbers(const DataOptions& data) const;
 };
-
-/// "loss", or a number of these metrics by the target's name and score_measures(): "mask.dice.1".
-/// @throws ConfigError  when they have none of this name.
-double number_in(double loss, const Json& metrics, const std::string& name);
 
 /// Sums over validation samples of what predictions say of their targets.
 class Scores {

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
 #include "base/text.h"
-#include "task/scores.h"
+#include "task/metric.h"
 
 namespace jigsaw::inline train {
 
@@ -18,12 +17,15 @@ std::optional<std::int64_t> not_improved_in(const Json& line, const std::string&
 
 std::optional<double> best_in(const Json& line, const std::string& best) {
   if (!line.is_object() || not_improved_in(line, best) != 0) return std::nullopt;
-  try {
-    const Json& loss = line.at("loss");  // null where it is not finite
-    return number_in(loss.is_number() ? loss.get<double>() : std::nan(""), line.at("metrics"), best);
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
+  return number_in(line, best);
+}
+
+bool judges_as_before(const Json& configuration, const CheckpointOptions& now) {
+  const Json checkpoint = configuration.is_object() ? configuration.value("checkpoint", Json()) : Json();
+  const Json before = checkpoint.is_object() ? checkpoint.value("best_is", Json()) : Json();
+  return std::ranges::all_of(best_is_choices(), [&](const auto& choice) {
+    return before != choice.name || best_of(now.best, choice.value) == best_of(now.best, now.best_is);
+  });
 }
 
 std::string other_validation_data(const Json& before, const Json& now) {

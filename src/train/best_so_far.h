@@ -4,6 +4,7 @@
 #include <string>
 
 #include "config/json.h"
+#include "task/configuration.h"
 
 namespace jigsaw::inline train {
 
@@ -27,5 +28,10 @@ inline constexpr const char* kValidationSamples = "validation_samples";
 /// "t2m.persistence_rmse is 2.31, and was 2.08"; "" where nothing does. Of labels the number alone is known.
 /// @param before, now  lines "valid"; what they do not say is not compared.
 std::string other_validation_data(const Json& before, const Json& now);
+
+/// Whether a run that goes on holds the same values of checkpoint.best for better as it did before, so that
+/// what was counted then counts on.
+/// @param configuration  of its checkpoint.
+bool judges_as_before(const Json& configuration, const CheckpointOptions& now);
 
 }  // namespace jigsaw::inline train

@@ -8,6 +8,7 @@
 #include "array/current_work.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "task/metric.h"
 
 namespace jigsaw::inline train {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr int kMostFailures = 3;
 
 Retention retention_of(const CheckpointOptions& options) {
-  return {options.keep, options.keep_every, options.best, options.best_is == BestIs::kHighest};
+  return {options.keep, options.keep_every, options.best, best_of(options.best, options.best_is)};
 }
 
 }  // namespace
@@ -90,12 +91,13 @@ void Checkpointer::find_best() {
     text = scores.dump();
   });
   for (const Json& score : Json::parse(world_.broadcast_text(text))) {
-    if (!best_ || better(score.get<double>(), *best_, retention_)) best_ = score.get<double>();
+    if (!best_ || better(score.get<double>(), *best_, retention_.best_is)) best_ = score.get<double>();
   }
 }
 
 bool Checkpointer::improves(double score) const {
-  return (!best_ || better(score, *best_, retention_)) && (!saving_ || better(score, *saving_, retention_));
+  return (!best_ || better(score, *best_, retention_.best_is)) &&
+         (!saving_ || better(score, *saving_, retention_.best_is));
 }
 
 void Checkpointer::save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces) {

@@ -9,9 +9,11 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "comm/agreement.h"
+#include "optim/owned_parameters.h"
 #include "optim/registry.h"
 #include "samples/dataset.h"
 #include "samples/read_layout.h"
+#include "task/metric.h"
 #include "train/data_report.h"
 #include "train/step_count.h"
 
@@ -129,11 +131,33 @@ void tell_memory(Log& log, const MemoryRange& range, int ranks) {
                    "a step takes ", ranks == 1 ? "" : "a rank up to ", work));
 }
 
+/// What optimizer.groups make of the parameters, where there are any.
+void tell_groups(Log& log, OpenedRun& run) {
+  const OptimizerOptions& options = common_options(run.configuration().optimizer);
+  if (options.groups.empty()) return;
+  std::int64_t trained = 0, frozen = 0, statistics = 0;
+  std::vector<std::string> groups;
+  for (const GroupShare& share : group_shares(run.placed().model().parameters(), options)) {
+    (share.frozen ? frozen : trained) += share.parameters;
+    (share.frozen ? frozen : statistics) += share.statistics;
+    if (share.tensors == 0) continue;
+    groups.push_back(concat(
+        share.match.empty() ? "all others" : concat("\"", share.match, "\""), ": ",
+        counted(share.tensors, "tensor"), " of ", share.parameters + share.statistics,
+        share.frozen ? ", frozen"
+                     : concat(", learning rate ", share.learning_rate, ", decay ", share.weight_decay)));
+  }
+  tell(log, concat("optimizer: ", trained, " parameters are trained, ", frozen, " are frozen",
+                   statistics > 0 ? concat(", ", statistics, " are running statistics") : "", "; ",
+                   join(groups, "; ")));
+}
+
 void tell_model(Log& log, OpenedRun& run, int ranks) {
   const Configuration& configuration = run.configuration();
   const Mesh& mesh = run.placed().mesh();
   tell(log, concat("model: ", configuration.model.type(), ", ", count_parameters(run.placed().model()),
                    " parameters"));
+  tell_groups(log, run);
   if (const EnsembleOptions& ensemble = configuration.ensemble; ensemble.noise_channels() > 0) {
     tell(log, concat("ensemble: ", counted(ensemble.members, "member"), " of each sample; noise in ",
                      counted(ensemble.local_noise, "channel"), " of points and ",
@@ -169,6 +193,22 @@ void tell_reading(Log& log, OpenedRun& run) {
              " chunks of ", suits[0], " rows and ", suits[1], " columns of one time"));
 }
 
+/// What is to begin behind the last step.
+void tell_never_reached(Log& log, const RolloutOptions& rollout, const Schedule& schedule,
+                        std::int64_t steps) {
+  std::vector<std::string> leads, falls;
+  for (std::size_t i = 0; i < rollout.from.size(); ++i) {
+    if (rollout.from[i] > steps)
+      leads.push_back(concat(counted(rollout.leads[i], "lead"), " from step ", rollout.from[i]));
+  }
+  for (const std::int64_t done : schedule.milestones()) {
+    if (done >= steps) falls.push_back(concat(done));
+  }
+  const std::string ends = concat(" what the training does not reach, which ends with step ", steps, ": ");
+  if (!leads.empty()) log.warn(concat("train.rollout has", ends, join(leads, ", ")));
+  if (!falls.empty()) log.warn(concat("schedule.at has", ends, join(falls, ", ")));
+}
+
 void tell_steps(Log& log, const OpenedRun& run) {
   const TrainOptions& train = run.configuration().train;
   const auto samples = static_cast<double>(run.seen().in(run.total_steps(), train.batch_size));
@@ -181,6 +221,7 @@ void tell_steps(Log& log, const OpenedRun& run) {
   const double rate = common_options(run.configuration().optimizer).learning_rate;
   const auto schedule = make_schedule(run.configuration().schedule, rate);
   const double last = schedule->factor(steps, steps);
+  tell_never_reached(log, train.rollout, *schedule, steps);
   constexpr double kRoundings = 1e-9;
   if (last > 1 + kRoundings) {
     log.warn(
@@ -192,6 +233,12 @@ void tell_steps(Log& log, const OpenedRun& run) {
   std::snprintf(part, sizeof part, "%.3g", 100 * last);
   log.warn(concat("schedule.warmup_steps is more than all steps of the training: its last one has ", part,
                   " % of the learning rate"));
+}
+
+void tell_best(Log& log, const CheckpointOptions& options) {
+  if (options.best.empty()) return;
+  const std::string remark = choice_remark("checkpoint.best_is", options.best, options.best_is);
+  if (!remark.empty()) log.warn(remark);
 }
 
 }  // namespace
@@ -210,6 +257,7 @@ void tell_opening(Log& log, OpenedRun& run, int ranks) {
     if (!beyond.empty()) log.warn(beyond);
     tell_reading(log, run);
     tell_steps(log, run);
+    tell_best(log, run.configuration().checkpoint);
   });
 }
 

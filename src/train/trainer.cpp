@@ -13,6 +13,7 @@
 #include "kernels/remarks.h"
 #include "task/grid_warnings.h"
 #include "train/best_so_far.h"
+#include "train/changed_schedule.h"
 #include "train/opening_summary.h"
 #include "train/output_space.h"
 #include "train/summary.h"
@@ -127,6 +128,10 @@ void Trainer::resume() {
   if (found) {
     state_.restore(*found, options_.allow_change);
     go_on_behind(state_.seen());
+    if (const std::string remark =
+            changed_schedule(found->stored.manifest.extra, config_, state_.steps_done(), steps_);
+        !remark.empty())
+      log_.warn(remark);
     if (!options_.init_from.empty())
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
@@ -146,8 +151,10 @@ void Trainer::resume() {
   set_metrics_aside(found.has_value());
   metrics_->resume_at(state_.steps_done());
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
-  const auto own =
-      static_cast<double>(not_improved_in(metrics_->last("valid"), config_.checkpoint.best).value_or(0));
+  const bool counts = !found || judges_as_before(found->stored.manifest.extra.value("configuration", Json()),
+                                                 config_.checkpoint);
+  const auto own = static_cast<double>(
+      counts ? not_improved_in(metrics_->last("valid"), config_.checkpoint.best).value_or(0) : 0);
   not_improved_ = std::llround(world_.all_reduce(std::array{own}, ReduceOp::kMax)[0]);
 }
 

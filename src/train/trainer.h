@@ -160,6 +160,7 @@ class Trainer {
   std::unique_ptr<LabelScan> labels_;  // these two last: their threads use what stands above
   std::unique_ptr<Prefetch> prefetch_;
   std::optional<ValidationResult> last_validation_, before_last_validation_;
+  Json last_numbers_;  ///< of the last validation, as metrics.jsonl has them
   TimeLeft time_left_;
   double apart_seconds_ = 0;        ///< of validations and saves in the step under way
   std::optional<Machine> machine_;  ///< measured or given; none with reference kernels

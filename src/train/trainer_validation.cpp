@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "comm/agreement.h"
-#include "fields/data_forms.h"
+#include "task/metric.h"
 #include "train/best_so_far.h"
 #include "train/trainer.h"
 #include "train/validation_table.h"
@@ -47,6 +47,7 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   });
   if (stop != Stop::kNo) return stop;
   before_last_validation_ = std::exchange(last_validation_, std::move(result));
+  last_numbers_ = last_validation_->numbers(config_.data);
   const double seconds = now() - before;
   longest_validation_ = std::max(longest_validation_, seconds);
   time_left_.validation(seconds);
@@ -67,15 +68,8 @@ Validation::BatchUse Trainer::observing() const {
 
 void Trainer::tell_validation(std::int64_t step, double seconds) {
   remarks_.tell();
-  Json line = {{"kind", "valid"},
-               {"step", step},
-               {"loss", last_validation_->loss},
-               {"metrics", last_validation_->metrics(0)}};
-  for (std::size_t lead = 1; lead < last_validation_->leads.size(); ++lead) {
-    const Time after = static_cast<Time>(lead + 1) * config_.data.lead();
-    line["leads"][(config_.data.of_sequences() ? Json(after) : hours_json(after)).dump()] =
-        last_validation_->metrics(lead);
-  }
+  Json line = {{"kind", "valid"}, {"step", step}};
+  line.update(last_numbers_);
   if (const std::string& best = config_.checkpoint.best; !best.empty())
     line[kNotImproved] = {{best, not_improved_}};
   line[kValidationSamples] = run_.data().count(Split::kValid);
@@ -116,9 +110,9 @@ bool Trainer::improves() const {
 std::optional<CheckpointScore> Trainer::score() const {
   const std::string& best = config_.checkpoint.best;
   if (best.empty()) return std::nullopt;
-  const double value = last_validation_->number(best);
-  if (!std::isfinite(value)) return std::nullopt;
-  return CheckpointScore{best, value};
+  const std::optional<double> value = number_in(last_numbers_, best);
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  return CheckpointScore{best, *value};
 }
 
 void Trainer::note_improvement() {

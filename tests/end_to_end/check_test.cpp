@@ -7,6 +7,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "base/text.h"
 #include "end_to_end/command.h"
 #include "io/netcdf_writer.h"
 #include "support/small_disk.h"
@@ -106,6 +107,20 @@ TEST_F(CheckTest, SaysWhatWouldStopARun) {
                    "optimizer.groups[0].match");
 }
 
+TEST_F(CheckTest, TheWorstAsTheBestIsWarnedOf) {
+  const std::string best = arguments() +
+                           "--set validation.every=1 --set checkpoint.every=1 --set validation.rollout=2 "
+                           "--set checkpoint.best=leads.12.t2m.rmse";
+  const Outcome as_it_is = run(1, best), turned = run(1, best + " --set checkpoint.best_is=highest");
+  EXPECT_EQ(as_it_is.exit_code, 0) << as_it_is.err;
+  EXPECT_EQ(as_it_is.err.find("checkpoint.best_is"), std::string::npos) << as_it_is.err;
+  EXPECT_EQ(turned.exit_code, 0) << turned.err;
+  EXPECT_NE(
+      turned.err.find("checkpoint.best_is is \"highest\", and of leads.12.t2m.rmse \"lowest\" is better"),
+      std::string::npos)
+      << turned.err;
+}
+
 TEST_F(CheckTest, AWarmUpThatDoesNotEndIsWarnedOf) {
   const Outcome outcome =
       run(1, arguments() +
@@ -117,6 +132,46 @@ TEST_F(CheckTest, AWarmUpThatDoesNotEndIsWarnedOf) {
       << outcome.err;
   const Outcome ends = run(1, arguments() + "--set train.steps=30 --set schedule.warmup_steps=30");
   EXPECT_EQ(ends.err.find("warmup_steps"), std::string::npos) << ends.err;
+}
+
+TEST_F(CheckTest, WhatTheTrainingDoesNotReachIsWarnedOf) {
+  const std::string scheduled = arguments() +
+                                "--set 'train.rollout={\"leads\":[1,2,4],\"from\":[1,30,90]}' "
+                                "--set 'schedule={\"type\":\"steps\",\"at\":[10,30,60]}' --set train.steps=";
+  const Outcome outcome = run(1, scheduled + "30"), all = run(1, scheduled + "90");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(
+      outcome.err.find("train.rollout has what the training does not reach, which ends with step 30: 4 leads "
+                       "from step 90\n"),
+      std::string::npos)
+      << outcome.err;
+  EXPECT_NE(
+      outcome.err.find("schedule.at has what the training does not reach, which ends with step 30: 30, 60\n"),
+      std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(all.err.find("does not reach"), std::string::npos) << all.err;
+}
+
+TEST_F(CheckTest, SaysWhatGroupsOfParametersTrain) {
+  const Outcome outcome = run(1, arguments() +
+                                     "--set 'optimizer.groups=[{\"match\":\"*bias\",\"frozen\":true},"
+                                     "{\"match\":\"encoder*\",\"learning_rate\":1e-5}]'");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::string unwrapped = std::regex_replace(outcome.out, std::regex("\n  "), " ");
+  std::smatch said;
+  ASSERT_TRUE(std::regex_search(
+      unwrapped, said,
+      std::regex(
+          "optimizer: ([0-9]+) parameters are trained, ([0-9]+) are frozen; \"\\*bias\": [0-9]+ tensors of "
+          "([0-9]+), frozen; \"encoder\\*\": [0-9]+ tensors? of ([0-9]+), learning rate 1e-05, decay 0.01; "
+          "all others: [0-9]+ tensors of ([0-9]+), learning rate 0.001, decay 0.01")))
+      << outcome.out;
+  const auto number = [&](std::size_t group) { return std::stoll(said[group]); };
+  EXPECT_EQ(number(2), number(3));
+  EXPECT_EQ(number(1), number(4) + number(5));
+  EXPECT_NE(unwrapped.find(concat(", ", number(1) + number(2), " parameters\n")), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(run(1, arguments()).out.find("optimizer: "), std::string::npos);
 }
 
 TEST_F(CheckTest, SaysWhatTheRunIsAboutToDo) {

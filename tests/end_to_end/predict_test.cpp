@@ -266,6 +266,15 @@ TEST_F(Predict, WritesWhatIsAskedFor) {
   EXPECT_NE(values("last.nc", "u10"), values("u10.nc", "u10"));
 }
 
+TEST_F(Predict, ExportSaysWhichWeightsItWrote) {
+  const std::string to =
+      "export --checkpoint " + trained() + " --output " + (folder() / "weights.safetensors");
+  EXPECT_NE(run(1, to).out.find(", the weights of its last step; --average writes their moving average"),
+            std::string::npos);
+  EXPECT_NE(run(1, to + " --average").out.find("weights.safetensors, their moving average\n"),
+            std::string::npos);
+}
+
 /// As CF has it, and so that the checkpoint is known again.
 TEST_F(Predict, FilesSayWhoMadeThem) {
   const auto texts = [](const std::string& output, const std::string& more) {

@@ -173,6 +173,11 @@ TEST_F(ResumeTest, ALongerCosineGoesOnWithTheRatesOfTheNewLength) {
   ASSERT_EQ(longer.size(), 60U);
   for (std::size_t i = 30; i < 60; ++i) EXPECT_EQ(longer[i], whole[i]) << i;
   EXPECT_NE(longer[20], whole[20]);
+  EXPECT_NE(longer_run.err.find(
+                "the schedule is another one from here on, of 60 steps in place of 30: the learning "
+                "rate of step 30 was "),
+            std::string::npos)
+      << longer_run.err;
 }
 
 /// The save of a step stands before its validation begins, and a validation that was cut short is made up

@@ -175,6 +175,35 @@ TEST(Sweep, WhatCanNeverBeJudgedIsRefusedBeforeTheFirstRun) {
       " --set validation.every=0", "needs validations");
 }
 
+/// What is wrong is the metric, and not the rates that are no whole numbers.
+TEST(Sweep, AMetricThatIsNotThereIsNoMatterOfWholeNumbers) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"method": "random", "count": 2, "metric": "accuracy",
+    "keys": {"optimizer.learning_rate": {"from": 1e-4, "to": 1e-2}}})");
+  const Outcome outcome = run(1, sweep + " --list");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("validation gives no \"accuracy\""), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("integer"), std::string::npos) << outcome.err;
+}
+
+TEST(Sweep, WhatDoesNotCompareIsWarnedOf) {
+  const TemporaryFolder folder;
+  const std::string other = prepare(folder, R"({"keys": {"loss.type": ["mse", "l1"]}})");
+  for (const char* how : {" --list", " --summary"}) {
+    const Outcome outcome = run(1, other + how);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.err.find("the sweep changes loss.type, and with it what loss measures"),
+              std::string::npos)
+        << outcome.err;
+  }
+  const Outcome turned = run(1, prepare(folder, R"({"keys": {"seed": [1, 2]}, "metric": "t2m.rmse",
+    "best_is": "highest"})") + " --summary");
+  EXPECT_NE(turned.err.find("best_is is \"highest\", and of t2m.rmse \"lowest\" is better"),
+            std::string::npos)
+      << turned.err;
+  EXPECT_TRUE(run(1, prepare(folder, R"({"keys": {"seed": [1, 2]}})") + " --summary").said().empty());
+}
+
 TEST(Sweep, HalvingTrainsTheBestOnFromTheirCheckpoints) {
   const TemporaryFolder folder;
   const std::string sweep =
@@ -287,6 +316,23 @@ TEST(Sweep, RangesOverWholeNumbersGiveSuch) {
     EXPECT_TRUE(set.at("seed").is_number_integer()) << line;
     EXPECT_TRUE(set.at("optimizer.learning_rate").is_number_float()) << line;
   }
+}
+
+/// FOLDER/* names the list and the lock beside the runs.
+TEST(Sweep, ReportsOfItsFolderAreOfItsRunsAlone) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1, 2]}})");
+  ASSERT_EQ(run(1, sweep + " --local 1").exit_code, 0);
+  std::string all;
+  for (const auto& entry : fs::directory_iterator(folder / "run_sweep"))
+    all += " " + quoted(entry.path().string());
+  ASSERT_NE(all.find("sweep.json"), std::string::npos);
+  ASSERT_NE(all.find("sweep.lock"), std::string::npos);
+  const Outcome states = run(1, "report --states" + all);
+  EXPECT_NE(states.out.find("2 runs: 2 finished\n"), std::string::npos) << states.out;
+  const Outcome page = run(1, "report --output " + folder / "r.html" + all);
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_EQ(run(1, "report " + folder / "run_sweep/sweep.json").exit_code, 2);
 }
 
 /// What the list has was read when it came there.

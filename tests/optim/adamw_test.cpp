@@ -357,6 +357,28 @@ TEST(AdamW, WhereAllIsFrozenNothingIsTrained) {
   EXPECT_NE(text.find("every parameter of the model is frozen"), std::string::npos) << text;
 }
 
+/// Two groups of three, by the numbers of their shapes; running statistics are not trained.
+TEST(GroupShares, CountWhatEachGroupDecides) {
+  ParameterBlock block("block");
+  block.add("a.weight", {3, 4}, Initial::constant(1));
+  block.add("a.bias", {4}, Initial::constant(1));
+  block.add("b.weight", {4, 2}, Initial::constant(1));
+  block.add("b.bias", {2}, Initial::constant(1));
+  AdamWOptions options;
+  options.learning_rate = 0.5;
+  options.weight_decay = 0.25;
+  options.groups = {{.match = "*bias", .frozen = true}, {.match = "a*", .learning_rate = 0.1}};
+  const std::vector<GroupShare> shares = group_shares({&block}, options);
+  ASSERT_EQ(shares.size(), 3U);
+  EXPECT_TRUE(shares[0].frozen);
+  EXPECT_EQ(std::pair(shares[0].tensors, shares[0].parameters), std::pair(std::int64_t{2}, std::int64_t{6}));
+  EXPECT_EQ(std::pair(shares[1].tensors, shares[1].parameters), std::pair(std::int64_t{1}, std::int64_t{12}));
+  EXPECT_EQ(std::pair(shares[1].learning_rate, shares[1].weight_decay), std::pair(0.1, 0.25));
+  EXPECT_EQ(std::pair(shares[2].tensors, shares[2].parameters), std::pair(std::int64_t{1}, std::int64_t{8}));
+  EXPECT_EQ(std::pair(shares[2].learning_rate, shares[2].weight_decay), std::pair(0.5, 0.25));
+  EXPECT_EQ(shares[2].match, "");
+}
+
 /// Work that a device is given in one step, by a block of so many parameters in one flat buffer.
 std::int64_t launches(int parameters) {
   std::int64_t launches = 0;

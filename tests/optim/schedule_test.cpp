@@ -80,6 +80,8 @@ TEST(Schedule, FallsBySteps) {
   std::vector<double> factors;
   for (int step = 1; step <= 7; ++step) factors.push_back(schedule->factor(step, 7));
   EXPECT_EQ(factors, (std::vector<double>{0.5, 1, 1, 0.5, 0.5, 0.25, 0.25}));
+  EXPECT_EQ(schedule->milestones(), (std::vector<std::int64_t>{3, 5}));
+  EXPECT_TRUE(make_schedule(CosineOptions{}, 1.0)->milestones().empty());
 }
 
 TEST(Schedule, CosineEndsAtItsFinalRateAndStaysThere) {

@@ -83,6 +83,17 @@ TEST(ReportPage, RunsBesideEachOtherSayInWhatTheyDiffer) {
   put_text(second.path + "/config.json", config.dump());
   EXPECT_EQ(report_page({{first.path, second.path}, "", "", ""}).find(", the lowest</td>"), std::string::npos)
       << "of different losses none is";
+  // Nor where validations are over as many leads as training, and these differ.
+  Json rollouts = config_of(first.path);
+  rollouts["validation"] = {{"rollout", nullptr}};
+  for (const int leads : {1, 2}) {
+    rollouts["train"] = {{"rollout", 1}};
+    put_text(first.path + "/config.json", rollouts.dump());
+    rollouts["train"]["rollout"] = leads;
+    put_text(second.path + "/config.json", rollouts.dump());
+    const std::string both = report_page({{first.path, second.path}, "", "", ""});
+    EXPECT_EQ(both.find(", the lowest</td>") != std::string::npos, leads == 1) << leads;
+  }
 }
 
 TEST(ReportPage, OfManyKeysInWhichRunsDifferSomeAreColumns) {

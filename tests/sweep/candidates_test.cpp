@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "sweep/run_name.h"
+#include "sweep/whole_ranges.h"
 
 namespace jigsaw {
 namespace {
@@ -116,6 +117,17 @@ TEST(Candidates, FaultyFilesAreRefused) {
   EXPECT_NE(error_of(R"({"method": "random", "keys": {"a": [1]}})").find("count"), std::string::npos);
   EXPECT_NE(error_of(R"({"keys": {"output": ["x"]}})").find("output"), std::string::npos);
   EXPECT_NE(error_of(R"({"metod": "grid"})").find("did you mean"), std::string::npos);
+}
+
+/// What takes the run as it is refused something else.
+TEST(WholeRanges, AreAdvisedWhereTheDrawsWereRefused) {
+  const auto space = parse<SearchSpace>(
+      Json::parse(R"({"method": "random", "count": 2, "keys": {"a": {"from": 1, "to": 9}}})"));
+  const auto whole_alone = [](const Assignment& run) { return run.at("a").is_number_integer(); };
+  EXPECT_NE(wants_whole_numbers(space, {{"a", 1.5}}, whole_alone).find("\"integer\": true"),
+            std::string::npos);
+  EXPECT_EQ(wants_whole_numbers(space, {{"a", 1.5}}, [](const Assignment&) { return true; }), "");
+  EXPECT_EQ(wants_whole_numbers(space, {{"a", 1.5}}, [](const Assignment&) { return false; }), "");
 }
 
 TEST(RunName, SaysWhatDiffersAndTellsKeysApart) {

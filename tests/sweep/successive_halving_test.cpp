@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "support/temporary_folder.h"
 #include "sweep/run_status.h"
+#include "sweep/status_table.h"
 
 namespace jigsaw {
 namespace {
@@ -92,6 +93,43 @@ TEST(SuccessiveHalving, ARunThatEndedBeforeItsRoundIsJudgedByItsLastValidation) 
   put_text(list.folder_of(list.runs()[1]) / "summary.json",
            R"({"steps": 8, "ended_by": "validation.patience"})");
   EXPECT_EQ(halving_participants(space, list, rounds, 1)[0].name, "a=1");
+}
+
+/// A run that stopped at an early round with a better number is not the best; one on the way in the last
+/// round is compared by the round before until another came to its end.
+TEST(SuccessiveHalving, TheBestIsOneOfTheLastRound) {
+  const TemporaryFolder folder;
+  SearchSpace space;
+  space.method = SearchMethod::kHalving;
+  const RunList list = RunList::update(folder.path(), {{{"a", 0}}, {{"a", 1}}, {{"a", 2}}, {{"a", 3}}});
+  const std::vector<HalvingRound> rounds = {{4, 10}, {2, 20}, {1, 40}};
+  std::vector<std::string> lines(4);
+  const auto put = [&](std::size_t run, int step, double loss, int exit_code) {
+    const std::filesystem::path at = list.folder_of(list.runs()[run]);
+    std::filesystem::create_directories(at);
+    lines[run] += concat(R"({"kind":"train","step":)", step, R"(,"loss":9})", "\n",
+                         R"({"kind":"valid","step":)", step, R"(,"loss":)", loss, "}\n");
+    put_text(at / "metrics.jsonl", lines[run]);
+    write_exit_code(at, exit_code);
+  };
+  const auto best = [&] {
+    const std::vector<SweepRow> rows = sweep_rows(space, list, rounds);
+    const SweepRow* row = best_row(space, rows);
+    return row == nullptr ? "" : concat(row->run.name, " ", *row->score);
+  };
+  EXPECT_EQ(best(), "");
+  for (std::size_t run = 0; run < 4; ++run) put(run, 10, 0.1 * static_cast<double>(run + 1), 0);
+  EXPECT_EQ(best(), "a=0 0.1");
+  put(0, 20, 0.7, 0);
+  put(1, 20, 0.6, 0);
+  EXPECT_EQ(best(), "a=1 0.6");
+  put(1, 30, 0.3, 75);
+  EXPECT_EQ(best(), "a=1 0.6");
+  put(1, 40, 0.9, 0);
+  EXPECT_EQ(best(), "a=1 0.9") << "it alone trained so long";
+  const std::vector<SweepRow> rows = sweep_rows(space, list, rounds);
+  EXPECT_EQ(summary_json(space, rows).at("best"), "a=1");
+  EXPECT_NE(summary_text(space, rows).find("best loss 0.9 of the last round: a=1\n"), std::string::npos);
 }
 
 }  // namespace

@@ -59,6 +59,19 @@ TEST(Configuration, TheBestCheckpointNeedsCheckpoints) {
             std::string::npos);
 }
 
+/// Which wrote the default of then, "lowest", beside no metric, too.
+TEST(Configuration, WhatEarlierVersionsWroteOfTheBestIsRead) {
+  Json before = to_json(parse<Configuration>(smallest()));
+  EXPECT_EQ(before["checkpoint"]["best_is"], "auto");
+  before["checkpoint"]["best_is"] = "lowest";
+  before["checkpoint"].erase("minutes");
+  const Json now = with_new_keys(before);
+  EXPECT_EQ(now.at("checkpoint").at("best_is"), "lowest");
+  EXPECT_EQ(now.at("checkpoint").at("minutes"), 0.0) << "it was read, and has all keys";
+  EXPECT_NE(error_with({"checkpoint.best=loss", "checkpoint.best_is=least"}).find("\"auto\""),
+            std::string::npos);
+}
+
 TEST(Configuration, ThresholdsAreOfTargetsAndAscend) {
   EXPECT_EQ(error_with({"validation.thresholds={\"t2m\":[-1,0.5]}", "validation.fss_scales=[1,5]"}), "");
   EXPECT_EQ(error_with({"validation.thresholds={\"t2n\":[1]}"}),

@@ -254,7 +254,7 @@ const std::vector<Void>& cases() {
        {"checkpoint.every=0", "checkpoint.keep_every=5"},
        false},
       {"checkpoint.best", "checkpoint.best", {"checkpoint.every=0", "checkpoint.best=loss"}},
-      {"checkpoint.best_is", "checkpoint.best_is", {"checkpoint.best_is=highest"}},
+      {"checkpoint.best_is", "checkpoint.best_is", {"checkpoint.best_is=highest"}, false},
       {"optimizer adamw.groups.learning_rate",
        "optimizer.groups[0].learning_rate",
        {"optimizer.groups=[{\"match\":\"*\",\"frozen\":true,\"learning_rate\":0.1}]"}},

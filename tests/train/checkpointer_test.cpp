@@ -8,7 +8,9 @@
 #include "support/error_of.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
+#include "train/best_so_far.h"
 #include "train/changed_data.h"
+#include "train/training_state.h"
 
 namespace jigsaw {
 namespace checkpointer_test {
@@ -75,6 +77,53 @@ TEST_F(CheckpointerTest, AFailureSaysWhetherThereIsAnEarlierOne) {
   EXPECT_TRUE(failure(1).ends_with("; there is no earlier one"));
   save(2, 0.5);
   EXPECT_TRUE(failure(3).ends_with("; earlier checkpoints are kept"));
+}
+
+/// Of Dice the highest without a word of it, of biases that nearest 0; as is asked for where it is.
+TEST_F(CheckpointerTest, TheBestIsByTheMeasureUnlessToldOtherwise) {
+  struct Case {
+    const char* metric;
+    BestIs best_is;
+    double worse, better;
+  };
+  for (const Case& one : {Case{"mask.dice.1", BestIs::kAuto, 0.6, 0.7},
+                          {"x.rmse", BestIs::kAuto, 0.7, 0.6},
+                          {"x.bias", BestIs::kAuto, -0.7, 0.6},
+                          {"x.bias", BestIs::kLowest, 0.6, -0.7},
+                          {"x.rmse", BestIs::kHighest, 0.6, 0.7}}) {
+    SCOPED_TRACE(one.metric);
+    const testing::TemporaryFolder folder;
+    CheckpointOptions options;
+    options.every = 1000;
+    options.best = one.metric;
+    options.best_is = one.best_is;
+    Checkpointer checkpointer(options, folder.path() + "/checkpoints", *self_, log_);
+    checkpointer.begin(nullptr);
+    const auto score = [&](double value) { return CheckpointScore{one.metric, value}; };
+    const auto save_scored = [&](std::int64_t step, double value) {
+      checkpointer.save({step, {}, {}, score(value)},
+                        {{"parameters/w", {1000}, Box::whole({1000}), weights_}});
+      checkpointer.finish();
+    };
+    save_scored(1, one.worse);
+    EXPECT_FALSE(checkpointer.is_best(score(one.worse)));
+    EXPECT_TRUE(checkpointer.is_best(score(one.better)));
+    save_scored(2, one.better);
+    EXPECT_FALSE(checkpointer.is_best(score(one.worse)));
+    EXPECT_EQ(testing::text_of(folder.path() + "/checkpoints/best"), "step_00000002");
+  }
+}
+
+TEST(JudgesAsBefore, UnlessAnotherValueIsTheBest) {
+  CheckpointOptions now;
+  now.best = "mask.dice.1";
+  const auto before = [](const char* best_is) { return Json{{"checkpoint", {{"best_is", best_is}}}}; };
+  EXPECT_FALSE(judges_as_before(before("lowest"), now)) << "the default of earlier versions";
+  EXPECT_TRUE(judges_as_before(before("highest"), now) && judges_as_before(before("auto"), now));
+  now.best = "x.rmse";
+  EXPECT_TRUE(judges_as_before(before("lowest"), now));
+  for (const char* other : {"{}", "[]", R"({"checkpoint": 1})"})
+    EXPECT_TRUE(judges_as_before(Json::parse(other), now)) << other;
 }
 
 }  // namespace checkpointer_test

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
 
+#include "base/text.h"
 #include "config/config.h"
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
@@ -187,6 +189,32 @@ TEST(TrainerStop, EndsWhenValidationsDoNotImprove) {
     EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/best"), "step_00000002");
     EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/latest"), "step_00000006");
   }
+}
+
+/// Of a later lead as of the first one; the checkpoint's score is that lead's in metrics.jsonl.
+TEST(TrainerStop, TheBestMayBeOfALaterLead) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path() + "/fields.nc");
+  train(folder.path(),
+        {.changes = {{"validation", {{"rollout", 2}}}, {"checkpoint", {{"best", "leads.12.x.rmse"}}}}},
+        [](ExitCode code, const Onlooker&) { EXPECT_EQ(code, ExitCode::kDone); });
+  std::map<std::int64_t, double> scores;
+  std::pair<double, std::int64_t> best = {1e30, 0};
+  for (const std::string& text : split(testing::text_of(folder.path() + "/run/metrics.jsonl"), '\n')) {
+    const Json line = Json::parse(text, nullptr, false);
+    if (!line.is_object() || line.at("kind") != "valid") continue;
+    const auto step = line.at("step").get<std::int64_t>();
+    scores[step] = line.at("leads").at("12").at("x").at("rmse").get<double>();
+    EXPECT_NE(scores[step], line.at("metrics").at("x").at("rmse").get<double>());
+    best = std::min(best, std::pair(scores[step], step));
+  }
+  ASSERT_EQ(scores.size(), 2U);
+  const std::string named = testing::text_of(folder.path() + "/run/checkpoints/best");
+  EXPECT_EQ(named, concat("step_0000000", best.second));
+  const Json manifest =
+      Json::parse(testing::text_of(folder.path() + "/run/checkpoints/" + named + "/manifest.json"));
+  EXPECT_EQ(manifest.at("score").at("metric"), "leads.12.x.rmse");
+  EXPECT_EQ(manifest.at("score").at("value").get<double>(), best.first);
 }
 
 }  // namespace trainer_stop_test

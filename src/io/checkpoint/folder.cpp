@@ -97,10 +97,6 @@ void check_space(const std::string& folder, std::int64_t bytes) {
 
 }  // namespace
 
-bool better(double a, double b, const Retention& retention) {
-  return retention.highest_is_best ? a > b : a < b;
-}
-
 bool is_named_as_pointer(const std::string& path) {
   const std::string name = "/" + file_name(path);
   return name == kLatest || name == kBest;
@@ -319,7 +315,7 @@ std::optional<std::size_t> CheckpointFolder::best_of(const std::vector<Entry>& w
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const auto& score = whole[i].score;
     if (retention.best_metric.empty() || !score || score->metric != retention.best_metric) continue;
-    if (!best || better(score->value, whole[*best].score->value, retention)) best = i;
+    if (!best || better(score->value, whole[*best].score->value, retention.best_is)) best = i;
   }
   return best;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/best_is.h"
 #include "base/file.h"
 #include "checkpoint/manifest.h"
 
@@ -11,10 +12,10 @@ namespace jigsaw::inline checkpoint {
 
 /// Which checkpoints of a folder stay when a new one stands.
 struct Retention {
-  std::int64_t keep = 1;        ///< those saved last, at least 1
-  std::int64_t keep_every = 0;  ///< and all whose step is a multiple; 0: none
-  std::string best_metric;      ///< and the one of the best score of this metric; "": none
-  bool highest_is_best = false;
+  std::int64_t keep = 1;             ///< those saved last, at least 1
+  std::int64_t keep_every = 0;       ///< and all whose step is a multiple; 0: none
+  std::string best_metric;           ///< and the one of the best score of this metric; "": none
+  BestIs best_is = BestIs::kLowest;  ///< never kAuto
 };
 
 /// A folder of checkpoints, on the disk: what one rank does. A checkpoint that is not whole, as far as its
@@ -89,9 +90,6 @@ void as_checkpoint_error(Body&& body) {
     throw CheckpointError(error.what());
   }
 }
-
-/// Whether score `a` is better than `b`.
-bool better(double a, double b, const Retention& retention);
 
 /// Whether it is called as the files that name one of the checkpoints beside them: `latest`, `best`.
 bool is_named_as_pointer(const std::string& path);

@@ -311,7 +311,7 @@ TEST_F(Writer, KeepsEveryKthAndTheBest) {
   save(570, retention, 0.7);
   EXPECT_EQ(names(), (Names{"best", "latest", "step_00000300", "step_00000550", "step_00000570"}));
   EXPECT_EQ(testing::text_of(folder_ + "/best"), "step_00000550");
-  retention.highest_is_best = true;
+  retention.best_is = BestIs::kHighest;
   save(580, retention, 0.1);
   EXPECT_EQ(names(), (Names{"best", "latest", "step_00000300", "step_00000580"}));
   EXPECT_EQ(testing::text_of(folder_ + "/best"), "step_00000300");  // it has 2.0
