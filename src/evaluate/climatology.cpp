@@ -172,7 +172,12 @@ FileSelection Climatology::file_selection(const DataOptions& options) {
   selection.regrid = options.regrid;
   selection.fill = options.fill;
   selection.missing = options.missing;
-  std::erase_if(selection.missing, [&](const auto& one) { return options.deaccumulate.contains(one.first); });
+  // What is said of sums is not said of their differences.
+  std::erase_if(selection.missing, [&](const auto& one) {
+    const std::string& name = one.first;
+    return options.deaccumulate.contains(name) ||
+           options.deaccumulate.contains(name.substr(0, name.rfind('_')));
+  });
   for (const auto* variables : {&options.variables, &options.diagnostic})
     for (const VariableOptions& variable : *variables)
       selection.sources.variables[variable.name] = {variable.data_set, {}};

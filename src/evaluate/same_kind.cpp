@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/coordinate_units.h"
 #include "files/value_kinds.h"
 
 namespace jigsaw::inline evaluate {
@@ -25,8 +26,8 @@ std::string method_in_time(const std::string& cell_methods) {
 
 /// A coordinate of times, or of leads, along dimensions of a variable, whose cells have limits.
 bool bounds_times(const FileVariable& coordinate, const FileVariable& variable) {
-  const std::string units = coordinate.text("units"), standard_name = coordinate.text("standard_name");
-  const bool of_times = units.find(" since ") != std::string::npos || standard_name == "forecast_period";
+  const bool of_times =
+      counts_since(coordinate.text("units")) || coordinate.text("standard_name") == "forecast_period";
   return coordinate.numeric() && of_times && !coordinate.text("bounds").empty() &&
          !coordinate.dimensions.empty() &&
          std::ranges::all_of(coordinate.dimensions, [&](const std::string& dimension) {

@@ -12,6 +12,7 @@
 #include "base/lower_case.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "files/coordinate_units.h"
 #include "files/hdf5_text.h"
 #include "files/variable_file.h"
 #include "init/first_headers.h"
@@ -247,8 +248,7 @@ std::optional<SequenceFields> named_fields(const std::string& path) {
     const bool is_coordinate =
         variable.shape.rank() < 2 &&
         std::ranges::find(variable.dimensions, variable.name) != variable.dimensions.end();
-    const bool is_quantity =
-        is_floating(variable.type) && variable.text("units").find(" since ") == std::string::npos;
+    const bool is_quantity = is_floating(variable.type) && !counts_since(variable.text("units"));
     if (!variable.numeric() || in_time(variable) || is_coordinate) continue;
     if (variable.shape.rank() == 0 && !is_quantity) continue;
     if (bounds.contains(variable.name)) continue;

@@ -139,8 +139,8 @@ namespace {
 /// and the values that they are of are made and counted as they were.
 /// @param before  the configuration that the checkpoint holds.
 bool may_keep(const Json& before, const Configuration& now) {
-  static constexpr std::array kMadeOtherwise = {"data.transforms", "data.fill", "data.intensit",
-                                                "data.percentiles"};
+  static constexpr std::array kMadeOtherwise = {"data.transforms",  "data.fill",    "data.intensit",
+                                                "data.percentiles", "data.missing", "data.deaccumulate"};
   if (!before.is_object()) return false;
   for (const std::string& key : changed_keys(with_new_keys(before), to_json(now))) {
     if (key == "data.normalization" && now.data.normalization) return false;

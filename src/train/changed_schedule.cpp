@@ -29,7 +29,9 @@ std::string changed_schedule(const Json& extra, const Configuration& now, std::i
   } catch (const std::exception&) {
     return "";  // of another version
   }
-  const double is = rate_of(now, step + 1, steps), would_be = rate_of(before, step + 1, steps_before);
+  // Behind its last step a schedule goes on with that.
+  const double is = rate_of(now, step + 1, steps),
+               would_be = rate_of(before, std::min(step + 1, steps_before), steps_before);
   const double whole =
       std::max(common_options(now.optimizer).learning_rate, common_options(before.optimizer).learning_rate);
   if (std::abs(is - would_be) <= kWorthAWord * whole) return "";

@@ -47,12 +47,12 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   });
   if (stop != Stop::kNo) return stop;
   before_last_validation_ = std::exchange(last_validation_, std::move(result));
-  last_numbers_ = last_validation_->numbers(config_.data);
   const double seconds = now() - before;
   longest_validation_ = std::max(longest_validation_, seconds);
   time_left_.validation(seconds);
   apart_seconds_ += seconds;
   for (RunObserver* observer : options_.observers) observer->validated(step, *last_validation_);
+  last_numbers_ = last_validation_->numbers(config_.data);  // with what observers added
   note_improvement();
   tell_validation(step, seconds);
   return Stop::kNo;
@@ -98,7 +98,7 @@ void Trainer::warn_of_other_data(const Json& line) {
   if (!is_first || config_.checkpoint.best.empty() || state_.told_other_validations()) return;
   const std::string other = other_validation_data(metrics_->last("valid"), line);
   if (other.empty()) return;
-  log_.warn(concat("the data of data.valid are others than before: ", other, "; ", kScoresCompared));
+  log_.warn(concat("validations are of others than before: ", other, "; ", kScoresCompared));
 }
 
 /// Whether the validation is the best so far. Of a step that was skipped it is not saved.

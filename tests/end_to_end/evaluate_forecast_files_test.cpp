@@ -138,7 +138,7 @@ TEST_F(EvaluateForecastFiles, OfSeveralModelsAreSaidToBe) {
   for (const int ranks : {1, 2}) {
     const Outcome outcome = evaluate(ranks, "--predictions " + valid + " " + last);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_NE(outcome.err.find("--predictions: " + valid + " and " + last + " were made by different models"),
+    EXPECT_NE(outcome.err.find("--predictions: " + last + " and " + valid + " were made by different models"),
               std::string::npos)
         << outcome.err;
   }

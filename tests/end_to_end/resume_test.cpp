@@ -318,7 +318,7 @@ TEST_F(ResumeTest, ReplacedValidationFilesAreWarnedOf) {
   config_["checkpoint"] = {{"every", 5}, {"best", "t2m.rmse"}};
   config_["validation"] = {{"every", 5}};
   write();
-  const std::string says = "the data of data.valid are others than before: t2m.persistence_rmse is ";
+  const std::string says = "validations are of others than before: t2m.persistence_rmse is ";
   ASSERT_EQ(run(1, arguments("valid") + "--set train.steps=5").exit_code, 0);
   const Outcome same = run(2, arguments("valid") + "--set train.steps=10");
   EXPECT_EQ(same.exit_code, 0) << same.err;

@@ -96,8 +96,7 @@ bool is_named_as_pointer(const std::string& path);
 /// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` or `best` names
 /// that it is, or the file `latest` that it or the folder `checkpoints` in it holds (of a run directory).
 /// @throws CheckpointError  when such a file names something elsewhere or what is gone, or what is there
-/// cannot
-///                          be looked at.
+/// cannot be looked at.
 std::string checkpoint_at(const std::string& path);
 
 /// How often at most a checkpoint is chosen for a path.

@@ -388,10 +388,10 @@ bool DataFile::says_valid_times(const std::string& dimension) const {
 std::optional<Time> DataFile::lead_beside(const FileVariable& variable, const std::string& times) const {
   const FileVariable* const lead = scalar_lead();
   if (lead == nullptr || !belongs_to(*lead, variable) || says_valid_times(times)) return std::nullopt;
-  const Time value = decode_times(file_->read_all(*lead), lead->text("units"), "",
-                                  concat("the lead ", lead->name, " of ", file_->path()))
-                         .at(0);
-  return value == 0 ? std::nullopt : std::optional(value);
+  const std::vector<double> value = file_->read_all(*lead);
+  if (!counts_time(lead->text("units")) || !std::isfinite(value.at(0)) || value[0] == 0) return std::nullopt;
+  return decode_times(value, lead->text("units"), "", concat("the lead ", lead->name, " of ", file_->path()))
+      .at(0);
 }
 
 /// The lead of a dimension of one entry, where times along another one do not count it: "6 hours"; or "".

@@ -50,7 +50,7 @@ void require_known_unit(const std::string& path, const FileVariable& latitudes,
         "as \"radian\", or as \"degrees_",
         one == &latitudes ? "north" : "east", "\" (ncatted -a units,", one->name, ",c,c,radian FILE)"));
   }
-  constexpr double kHigh = 2, kWide = 6;  // in radians most of the globe, in degrees hardly any area
+  constexpr double kHigh = 2.9, kWide = 6.1;  // in radians the globe, in degrees hardly any area
   if (radians_north || radians_east || north - south < kHigh || east - west < kWide) return;
   throw DataError(concat(latitudes.name, " in ", path, " goes from ", south, " to ", north, " and ",
                          longitudes.name, " from ", west, " to ", east, ", with the units ",
@@ -63,10 +63,13 @@ void require_known_unit(const std::string& path, const FileVariable& latitudes,
 namespace {
 
 /// The dimension of the faces of a cubed sphere, or of the tiles of MITgcm's grids; -1 where there is none.
-int faces_of(const FileVariable& variable) {
+int faces_of(const FileVariable& variable, const FieldAxes& axes) {
   static constexpr std::array<std::string_view, 6> kNames = {"tile", "tiles", "face", "faces", "nf", "ntile"};
   constexpr std::int64_t kCube = 6, kTilesOfOceans = 13;
+  // Tiles of land surfaces stand beside rows and columns.
+  if (axes.latitude >= 0 && axes.longitude >= 0 && !axes.projected) return -1;
   for (int d = 0; d < variable.shape.rank(); ++d) {
+    if (d == axes.level || d == axes.member || d == axes.channel || d == axes.version) continue;
     const std::string name = to_lower(without_groups(variable.dimensions[static_cast<std::size_t>(d)]));
     const bool counted = variable.shape[d] == kCube || variable.shape[d] == kTilesOfOceans;
     if (counted && std::ranges::find(kNames, name) != kNames.end()) return d;
@@ -79,7 +82,7 @@ int faces_of(const FileVariable& variable) {
 std::string DataFile::unread_grid(const FileVariable& variable, const FieldAxes& axes) const {
   const int rank = variable.shape.rank();
   const auto name = [&](int d) { return without_groups(variable.dimensions[static_cast<std::size_t>(d)]); };
-  const int faces = faces_of(variable);
+  const int faces = faces_of(variable, axes);
   std::vector<int> plane;  // the last two dimensions beside that of faces
   for (int d = rank - 1; d >= 0 && plane.size() < 2; --d)
     if (d != faces && d != axes.time && d != axes.level) plane.insert(plane.begin(), d);

@@ -193,10 +193,10 @@ struct DataOptions {
   /// Of labels: the channels that a model predicts, and those of the targets.
   std::int64_t label_outputs() const { return regions.empty() ? classes : std::ssize(regions); }
   std::int64_t label_targets() const { return regions.empty() ? 1 : std::ssize(regions); }
-  /// Whether targets are of the time of the inputs, and hence no forecasts.
   /// How much earlier than its targets what the model is given began: the one lead of its variables where it
   /// corrects forecasts of one; else 0.
   Time lead_of_inputs() const;
+  /// Whether targets are of the time of the inputs, and hence no forecasts.
   bool of_same_time() const { return !of_images() && lead() == 0; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;

@@ -398,9 +398,14 @@ class FileSet {
     const TimeIndex& index_of(std::int32_t member) const;
     const Part& constant(std::int32_t member) const;
   };
-  /// Parts by number and file, what says their times and of which lead they are, and whether data.time_step
-  /// leaves any of their times out.
-  using TimeDimensions = std::pair<bool, std::vector<std::tuple<int, int, std::string, std::optional<Time>>>>;
+  /// Parts by number and file, what says their times and of which lead they are; and whether data.time_step
+  /// leaves any of their times out, and whether these are brought to the calendar of all others.
+  struct TimeDimensions {
+    std::vector<std::tuple<int, int, std::string, std::optional<Time>>> parts;
+    bool steps = false, in_calendar = true;
+
+    auto operator<=>(const TimeDimensions&) const = default;
+  };
 
   /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
   using SampledPlaces = std::array<std::vector<double>, 2>;

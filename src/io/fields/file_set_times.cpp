@@ -126,7 +126,8 @@ void FileSet::refuse_starts(const Field& field, const Part& part, const std::str
                          duration_text(*lead), ", and ", without_groups(times),
                          " counts when they began and not when they hold; `lead` of the variable takes them "
                          "at start + lead: {\"name\": \"",
-                         field.variable, "\", \"lead\": ", duration_json(*lead).dump(), "}"));
+                         field.variable, "\", \"lead\": ", duration_json(*lead).dump(),
+                         "}; where they are the times of the states, give them the standard_name time"));
 }
 
 /// Whether the file has forecasts of this lead.
@@ -180,7 +181,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
                                                                std::int32_t group) {
   const std::vector<Part>& parts = series.parts;
   const Time step = series.between == Between::kNothing ? selection_.time_step.every : 0;
-  TimeDimensions key{step > 0, {}};
+  TimeDimensions key{{}, step > 0, series.between != Between::kCycle};
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Part& part = parts[p];
     if (group != kAllGroups && part.group != kAllGroups && part.group != group) continue;
@@ -190,7 +191,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
     // A year that stands for every year is counted in days of its own.
     if (series.between != Between::kCycle && !in_other_calendar(series, part.file, *times))
       check_calendar(part.file, *times);
-    key.second.emplace_back(static_cast<int>(p), part.file, *times, part.lead);
+    key.parts.emplace_back(static_cast<int>(p), part.file, *times, part.lead);
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
   if (known) return known;
@@ -202,7 +203,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   std::vector<Found> found;
   std::optional<std::pair<std::size_t, Time>>
       beside;  // the first part and time that data.time_step leaves out
-  for (const auto& [p, file, dimension, lead] : key.second) {
+  for (const auto& [p, file, dimension, lead] : key.parts) {
     std::vector<Time> times = times_of(parts[static_cast<std::size_t>(p)], dimension);
     if (!of_months() && in_other_calendar(series, file, dimension)) {
       for (Time& time : times) time = at_part_of_month(time, use(file).calendar(dimension), calendar());

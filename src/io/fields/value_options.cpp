@@ -158,6 +158,15 @@ void check_sums(const DataOptions& o, const std::vector<std::string>& all, const
     check_name("deaccumulate", name, all, "variable or field", at);
     if (among(o.constants, name))
       at.error("deaccumulate", concat("names ", name, ", which is of data.static: constant, and no sum"));
+    for (const auto* list : {&o.variables, &o.diagnostic, &o.forcing_variables}) {
+      for (const VariableOptions& variable : *list) {
+        if (!variable.lead || !among({variable}, name)) continue;
+        at.error("deaccumulate",
+                 concat("names ", name,
+                        ", whose `lead` takes one state of each forecast: sums of one forecast and "
+                        "the next have no difference; write files with the sum over the step"));
+      }
+    }
     for (const VariableOptions& variable : o.forcing_variables) {
       if (!among({variable}, name) || o.between_of({variable.name, {}}) == Between::kNothing) continue;
       at.error(

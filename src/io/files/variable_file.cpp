@@ -108,16 +108,16 @@ bool is_coordinate(const FileVariable& variable) {
 
 /// Times beside the coordinate of their dimension (WRF's XTIME, valid times of forecasts).
 bool counts_time(const FileVariable& variable) {
-  return variable.shape.rank() == 1 && variable.shape.count() > 0 &&
+  return (variable.shape.rank() == 1 || variable.shape.rank() == 2) && variable.shape.count() > 0 &&
          variable.shape.count() <= kMostDescribed && counts_since(variable.text("units"));
 }
 
-/// What a scalar coordinate says of fields of a file: time, level, member of an ensemble.
+/// What a scalar coordinate says of fields of a file: time, lead, level, member of an ensemble.
 bool is_scalar_coordinate(const FileVariable& variable) {
-  static constexpr std::array<std::string_view, 18> kNames = {
-      "time",           "Time",          "valid_time", "level",    "plev",      "lev",
-      "pressure_level", "isobaricInhPa", "depth",      "deptht",   "number",    "height",
-      "olevel",         "realization",   "member",     "ensemble", "member_id", "ens"};
+  static constexpr std::array<std::string_view, 21> kNames = {
+      "step",   "lead_time", "prediction_timedelta", "time",          "Time",     "valid_time", "level",
+      "plev",   "lev",       "pressure_level",       "isobaricInhPa", "depth",    "deptht",     "number",
+      "height", "olevel",    "realization",          "member",        "ensemble", "member_id",  "ens"};
   if (variable.shape.rank() != 0) return false;
   if (counts_since(variable.text("units"))) return true;
   for (const char* attribute : {"standard_name", "axis", "positive"})

@@ -146,8 +146,13 @@ std::vector<double> longitudes_within(const std::vector<double>& longitudes, dou
 bool alike_corners(const std::vector<double>& a, const std::vector<double>& b) {
   constexpr double kSamePlace = 1e-3;  // degrees
   if (a.size() != b.size()) return false;
+  // What earlier versions kept of corners without a place, which files say by zeros.
+  const auto may_lack = [](double degrees) { return std::isnan(degrees) || degrees == 0; };
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) != std::isnan(b[i])) return false;
+    if (std::isnan(a[i]) != std::isnan(b[i])) {
+      if (may_lack(a[i]) && may_lack(b[i])) continue;
+      return false;
+    }
     const double apart = on_circle(a[i] - b[i]);  // no two latitudes are a circle apart
     if (apart > kSamePlace && kCircle - apart > kSamePlace) return false;
   }

@@ -500,6 +500,12 @@ TEST_F(Deaccumulate, TheKeyIsChecked) {
   EXPECT_EQ(options.summed_since({"q", 500}), std::nullopt);
   EXPECT_EQ(to_json(options)["deaccumulate"]["tp"], "start");
   EXPECT_EQ(to_json(parse<DataOptions>(to_json(options))), to_json(options));
+  const std::string lead = message_of<ConfigError>([] {
+    parse<DataOptions>(Json::parse(
+        R"({"files": ["a.nc"], "variables": [{"name": "tp", "lead": 24}], "deaccumulate": {"tp": "start"},
+            "train": ["2020-01-01", "2020-01-02"]})"));
+  });
+  EXPECT_NE(lead.find("names tp, whose `lead` takes one state of each forecast"), std::string::npos) << lead;
 }
 
 }  // namespace deaccumulate_test

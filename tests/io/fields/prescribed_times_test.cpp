@@ -232,6 +232,25 @@ TEST_F(PrescribedTimes, TimesOfAnotherCalendarAreThoseOfTheSamePartOfTheirMonth)
     EXPECT_NE(says.find(part), std::string::npos) << part << " is not in\n" << says;
 }
 
+/// In one file of another calendar, whichever of them is asked for first.
+TEST_F(PrescribedTimes, AYearThatIsRepeatedAndOneThatIsNotShareNoTimes) {
+  write(path("both.nc"), {.units = "days since 2020-01-01",
+                          .calendar = "noleap",
+                          .times = {0, 45, 59, 90},
+                          .value = [](std::size_t i, std::size_t) { return static_cast<double>(i); },
+                          .second = "icec"});
+  for (const bool cycle_first : {true, false}) {
+    FileSet files({path("states.nc"), path("both.nc")});
+    files.select(kState, true);
+    const Field ice{"icec", {}};
+    if (cycle_first) files.select_prescribed(kSst, Between::kCycle);
+    files.select_prescribed(ice, Between::kLinear);
+    if (!cycle_first) files.select_prescribed(kSst, Between::kCycle);
+    EXPECT_EQ(read(files, at("2020-02-15"), kSst)[0], 1) << cycle_first;
+    EXPECT_EQ(read(files, at("2020-02-15T12:00"), ice)[0], 1) << "half way through February, " << cycle_first;
+  }
+}
+
 /// Of each state, before it is interpolated: ice that is absent at one time is half as thick half way from
 /// it.
 TEST_F(PrescribedTimes, StatesAreFilledBeforeTheyAreInterpolated) {

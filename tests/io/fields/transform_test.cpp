@@ -81,7 +81,7 @@ TEST(Transform, RefusesWhatCannotBe) {
 
 TEST(Transform, IsNotOfLabels) {
   Json json{{"files", {"a.h5"}},      {"task", "map"},       {"dims", {"height", "width"}},
-            {"variables", {"image"}}, {"targets", {"mask"}}, {"train", Json::object()}};
+            {"variables", {"image"}}, {"targets", {"mask"}}, {"train", {{"height", {0, 3}}}}};
   json["transforms"] = {{"image", "log"}, {"mask", "sqrt"}};
   EXPECT_EQ(parse<DataOptions>(json).transform_of({"mask", {}}).name(), "sqrt(x)");
   json["classes"] = 3;

@@ -53,7 +53,7 @@ Numbers in_radians(Numbers degrees) {
 
 TEST(UnusualGrids, ListsOfPointsSayWhetherTheyAreInRadians) {
   const testing::TemporaryFolder folder;
-  const Rows globe = octahedral(8, false);
+  const Rows globe = octahedral(24, false);
   Numbers around = globe.longitudes();
   for (double& longitude : around) longitude -= longitude > 180 ? 360 : 0;
   const Numbers north = in_radians(globe.latitudes()), east = in_radians(around);
