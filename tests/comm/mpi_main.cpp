@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <set>
 
 #include "base/text.h"
 #include "comm/mpi/mpi_session.h"
@@ -42,6 +44,15 @@ int run_tests() {
   return worst == 0 ? 0 : 1;
 }
 
+/// The plugins of Open MPI that this process holds in memory.
+std::set<std::string> plugins() {
+  std::set<std::string> found;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (const std::size_t at = line.find("/mca_"); at != std::string::npos) found.insert(line.substr(at));
+  return found;
+}
+
 }  // namespace
 
 const MpiSession& test_session() {
@@ -66,7 +77,15 @@ int main(int argc, char** argv) {
   jigsaw::MpiOptions options;
   if (const char* largest = std::getenv("JIGSAW_TEST_LARGEST_COUNT"))
     options.largest_count = std::atoi(largest);
-  jigsaw::MpiSession session(options);
-  jigsaw::session = &session;
-  return jigsaw::run_tests();
+  int code = 1;
+  std::set<std::string> held;
+  {
+    jigsaw::MpiSession session(options);
+    jigsaw::session = &session;
+    code = jigsaw::run_tests();
+    held = jigsaw::plugins();
+  }
+  if (jigsaw::plugins() == held) return code;
+  std::cerr << "plugins of MPI are gone behind its end, whatever their threads still do\n";
+  return 1;
 }

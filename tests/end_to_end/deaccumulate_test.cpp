@@ -82,7 +82,7 @@ class Deaccumulate : public ::testing::Test {
                    {"input_hours", {-1, 0}},
                    {"lead_hours", 1},
                    {"clamp", {{"tp", {0, nullptr}}}},
-                   {"train", {"2020-01-01", "2020-01-03"}},
+                   {"train", {"2020-01-01T01:00", "2020-01-03"}},  // what both files hold
                    {"valid", {"2020-01-04", "2020-01-04"}}}},
                  {"model", small_mixer(8)},
                  {"optimizer", {{"learning_rate", 2e-3}}},

@@ -418,7 +418,8 @@ TEST_F(SequenceRuns, ValuesBeyondSinglePrecisionAreWrittenAndScored) {
     const auto file = create_image_output(ImageFormat::kHdf5, folder_ / (name + ".h5"), {u}, {});
     std::vector<double> us;
     for (std::int64_t t = 0; t < kSteps; ++t)
-      for (std::int64_t x = 0; x < kLength; ++x) us.push_back(std::ldexp(value(0, t, x, 0), exponent));
+      for (std::int64_t x = 0; x < kLength; ++x)
+        us.push_back(std::ldexp(static_cast<double>(value(0, t, x, 0)), exponent));
     file->write(0, Box::whole(shape), us);
     file->finish();
     const Json config = {{"data",

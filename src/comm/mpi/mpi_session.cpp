@@ -1,5 +1,7 @@
 #include "comm/mpi/mpi_session.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <exception>
 #include <filesystem>
 #include <list>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -29,6 +32,21 @@
 namespace jigsaw::inline comm {
 
 namespace {
+
+/// MPI_Finalize() unloads MPI's plugins, and libraries that they alone need. A thread that one of these has
+/// started and does not wait for then runs in memory that is gone: so they stay.
+void finalize() {
+  std::vector<std::string> libraries;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* paths) {
+        if (info->dlpi_name != nullptr && *info->dlpi_name != '\0')
+          static_cast<std::vector<std::string>*>(paths)->emplace_back(info->dlpi_name);
+        return 0;
+      },
+      &libraries);
+  for (const std::string& path : libraries) ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  MPI_Finalize();
+}
 
 std::optional<int> environment_number(const char* variable, int least = 1) {
   const char* text = std::getenv(variable);
@@ -237,7 +255,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
   const std::optional<int> promised = launched_ranks();  // MPI_Init may set what it reads
   const int provided = initialize();
   if (provided < MPI_THREAD_FUNNELED) {
-    MPI_Finalize();
+    finalize();
     throw ConfigError(
         "this MPI allows no threads (MPI_THREAD_SINGLE), and each rank has some; use one that provides "
         "MPI_THREAD_FUNNELED");
@@ -247,7 +265,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &state_->size), "MPI_Comm_size");
   const int delivered = state_->size;
   if (promised && *promised > delivered) {
-    MPI_Finalize();
+    finalize();
     throw ConfigError(
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
                ": use the mpirun of the MPI library this program was built with, or `srun --mpi=pmix`"));
@@ -256,13 +274,13 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
   int wishes[] = {state_->cuda_aware ? 1 : 0, state_->cuda_aware ? 0 : 1};
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, wishes, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
   if (wishes[0] == 1 && wishes[1] == 1) {
-    MPI_Finalize();
+    finalize();
     throw ConfigError(
         "JIGSAW_CUDA_AWARE_MPI is 1 in the environment of some ranks alone: give it to all (mpirun -x "
         "JIGSAW_CUDA_AWARE_MPI)");
   }
   if (state_->cuda_aware && !says_it_is_cuda_aware()) {
-    MPI_Finalize();
+    finalize();
     throw ConfigError("JIGSAW_CUDA_AWARE_MPI is 1, and this MPI does not say that it is CUDA-aware");
   }
   on_machine_ = find_on_machine();
@@ -281,7 +299,7 @@ MpiSession::~MpiSession() {
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::kInternal));
   }
   state_->finalized = true;
-  MPI_Finalize();
+  finalize();
 }
 
 bool MpiSession::cuda_aware() const {
