@@ -168,10 +168,10 @@ DataFiles open_data(const std::string& path) {
   return files;
 }
 
-/// "float16  24 KiB": the type on disk, what unpacks it, and the bytes of all numbers without compression.
+/// "float32  24 KiB": the type on disk, what unpacks it, and the bytes of all numbers without compression.
 std::string describe_numbers(const FileVariable& variable) {
   std::string text;
-  // Bits of GRIB are of no type.
+  // Bits of GRIB are of no type, nor is float16 of HDF5, which its library converts.
   if (variable.numeric() && variable.bytes == size_of(variable.type)) {
     text = numpy_name(variable.type);
     for (const char* attribute : {"scale_factor", "add_offset"}) {
