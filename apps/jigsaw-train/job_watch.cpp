@@ -35,7 +35,7 @@ JobWatch::JobWatch(Communicator& world, double seconds) : world_(&world) {
     const std::string folder = from_first(world, [&]() -> std::string {
       const std::string here = working_folder();
       if (here.empty()) return "";
-      const std::string made = folder_.emplace(kFolder, here).path();
+      std::string made = folder_.emplace(kFolder, here).path();
       if (!made.empty()) remove_on_stop(Watchdog::alive_file(made).string());  // before anything is in it
       return made;
     });
