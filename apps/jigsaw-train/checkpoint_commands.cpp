@@ -33,9 +33,8 @@ ExitCode export_parameters(const ExportOptions& options) {
     std::cout << "wrote " << counted(tensors, "tensor") << " of " << found.path << " to " << options.output
               << (options.average ? ", their moving average"
                   : found.stored.find_group("average") != nullptr
-                      ? ", the weights of its last step; --average writes "
-                        "their moving average, which predict and "
-                        "evaluate take"
+                      ? ", the weights of its last step; --average writes their moving average, which "
+                        "predict and evaluate take"
                       : "")
               << '\n';
   });

@@ -70,8 +70,7 @@ void declare(Keys<SearchSpace>& keys) {
       .not_empty()
       .doc(
           "What the last validation is judged by: \"loss\", or a variable and its measure, \"t2m.rmse\", "
-          "which "
-          "is of the first lead; \"leads.24.t2m.rmse\" of a later one, by its name in metrics.jsonl.");
+          "which is of the first lead; \"leads.24.t2m.rmse\" of a later one, by its name in metrics.jsonl.");
   keys.choice("best_is", &SearchSpace::best_is, best_is_choices())
       .doc("Which values of the metric are better.");
   keys.add("halving", &SearchSpace::halving).doc("Rounds of method \"halving\".");

@@ -43,9 +43,9 @@ std::int64_t checkpoints_to_come(const CheckpointOptions& options, std::int64_t 
                                  std::int64_t there) {
   if (options.every <= 0) return 0;
   const std::int64_t steps = std::max<std::int64_t>(steps_left, 0), best = options.best.empty() ? 0 : 1,
-                     // the best are saved behind any validation
-      saves = best > 0 ? steps : (steps + options.every - 1) / options.every,
                      kept = options.keep_every > 0 ? steps / options.keep_every : 0;
+  // The best are saved behind any validation.
+  const std::int64_t saves = best > 0 ? steps : (steps + options.every - 1) / options.every;
   return std::min(saves, std::max<std::int64_t>(options.keep + 1 + best - there, 0) + kept);
 }
 

@@ -45,9 +45,8 @@ std::optional<std::string> inputs_remark(const FoundCheckpoint& found, const Con
 
 /// What a warning of other validations ends with.
 inline constexpr const char* kScoresCompared =
-    "checkpoint.best compares their scores with those of before: the best checkpoint so far stays until one "
-    "of "
-    "now is better; a run of its own, with --init-from, compares scores of now alone";
+    "checkpoint.best compares their scores with those of before: the best checkpoint so far stays until "
+    "one of now is better; a run of its own, with --init-from, compares scores of now alone";
 
 /// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
 class TrainingState {

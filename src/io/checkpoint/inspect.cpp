@@ -168,12 +168,13 @@ DataFiles open_data(const std::string& path) {
   return files;
 }
 
-/// "float32  24 KiB": the type on disk, what unpacks it, and the bytes of all numbers without compression.
+/// "float16  24 KiB": the type on disk, what unpacks it, and the bytes of all numbers without compression.
 std::string describe_numbers(const FileVariable& variable) {
   std::string text;
-  // Bits of GRIB are of no type, nor is float16 of HDF5, which its library converts.
-  if (variable.numeric() && variable.bytes == size_of(variable.type)) {
-    text = numpy_name(variable.type);
+  // Of HDF5, whose library converts it, a half is of the type that it becomes. Bits of GRIB are of none.
+  const bool half = is_floating(variable.type) && variable.bytes == size_of(StoredType::kF16);
+  if (variable.numeric() && (half || variable.bytes == size_of(variable.type))) {
+    text = numpy_name(half ? StoredType::kF16 : variable.type);
     for (const char* attribute : {"scale_factor", "add_offset"}) {
       const auto found = variable.numbers.find(attribute);
       if (found != variable.numbers.end() && found->second.size() == 1)

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "checkpoint/view.h"
+#include "files/hdf5_image.h"
 
 namespace jigsaw::inline checkpoint {
 namespace {
@@ -37,17 +38,19 @@ std::int64_t checkpoint_bytes(const std::vector<CheckpointPiece>& own, Communica
     ++sources[average ? 1 : 0];
     viewed[average ? 1 : 0] += first;
   }
-  const std::int64_t shard = shard_description_bytes(static_cast<std::size_t>(pieces)) + kShardRest;
-  std::array<double, 8> all{};
-  std::ranges::transform(
-      std::array{numbers, pieces, tensors, sources[0], sources[1], viewed[0], viewed[1], shard}, all.begin(),
-      [](std::int64_t count) { return static_cast<double>(count); });
+  const std::int64_t described = shard_description_bytes(static_cast<std::size_t>(pieces)) + kShardRest,
+                     shard = std::max(numbers + described, Hdf5Image::kLeastBytes);
+  std::array<double, 7> all{};
+  std::ranges::transform(std::array{shard, pieces, tensors, sources[0], sources[1], viewed[0], viewed[1]},
+                         all.begin(), [](std::int64_t count) { return static_cast<double>(count); });
   const auto sums = communicator.all_reduce(all, ReduceOp::kSum);
   const auto sum = [&](std::size_t which) { return std::llround(sums[which]); };
-  std::int64_t bytes = sum(0) + sum(7) + kManifest + kManifestOfTensor * sum(2) + kManifestOfPiece * sum(1);
+  std::int64_t bytes = sum(0) + kManifest + kManifestOfTensor * sum(2) + kManifestOfPiece * sum(1);
   for (const std::size_t view : {0, 1}) {
     if (view == 1 && sum(4) == 0) continue;  // there is no average.h5
-    bytes += view_description_bytes(sum(5 + view), sum(3 + view)) + kHeap + kHeapOfSource * sum(3 + view);
+    const std::int64_t shown =
+        view_description_bytes(sum(5 + view), sum(3 + view)) + kHeap + kHeapOfSource * sum(3 + view);
+    bytes += std::max(shown, Hdf5Image::kLeastBytes);
   }
   return bytes;
 }

@@ -411,9 +411,8 @@ void declare(Keys<VariableOptions>& keys) {
            std::make_unique<OptionalForm<Time>>(duration_form(0, kMostDuration), nullptr))
       .doc(
           "Of files that hold forecasts by start and lead (time and step, forecast_reference_time and "
-          "lead_time), which lead is taken: the state at a time is that of the forecast which began this "
-          "much "
-          "earlier, in hours or as \"30 min\". null: the files hold states.");
+          "lead_time), which lead is taken: the state at a time is that of the forecast which began "
+          "this much earlier, in hours or as \"30 min\". null: the files hold states.");
   keys.check([](const VariableOptions& variable, const Place& at) { check_names(variable.files, at); });
 }
 

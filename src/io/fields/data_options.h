@@ -36,8 +36,7 @@ struct VariableOptions {
   std::string data_set;               ///< its name in the files; "": `name`
   std::vector<std::string> files;     ///< those that hold it; empty: data.files
   std::optional<Between> times = {};  ///< of one that is prescribed, in place of data.forcing_times
-  std::optional<Time> lead =
-      {};  ///< of forecasts in its files, that which is taken; states where there is none
+  std::optional<Time> lead = {};      ///< of forecasts in its files; nothing where these hold states
 
   bool operator==(const VariableOptions&) const = default;
 };

@@ -10,7 +10,7 @@
 namespace jigsaw::inline files {
 namespace {
 
-constexpr std::size_t kIncrement = 64 << 10;
+constexpr std::size_t kIncrement = Hdf5Image::kLeastBytes;
 
 void* copy(void* to, const void* from, std::size_t size, H5FD_file_image_op_t, void*) {
   return std::memcpy(to, from, size);

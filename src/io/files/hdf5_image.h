@@ -35,6 +35,9 @@ class Hdf5Handle {
 /// would take the process down at its end; and space of data sets that it only allocates takes no memory.
 class Hdf5Image {
  public:
+  /// Of file_bytes(): HDF5 takes so much at once.
+  static constexpr std::int64_t kLeastBytes = 64 << 10;
+
   /// Calls `fill` with the open file, under lock_io(), and closes the file.
   /// @param path            of the file this becomes, for errors.
   /// @param metadata_bytes  room for all that describes data sets, at the begin of the file: were it to stand

@@ -373,7 +373,7 @@ TEST_F(Safetensors, InspectionShowsNumbersAsTheyAreStored) {
   H5Fclose(file);
   const std::string text = inspect(path).text;
   for (const char* part :
-       {"[12, 256]  6.0 KiB  chunks [4, 256]\n", "[12, 256]  float64  24.0 KiB  chunks [4, 256]\n",
+       {"[12, 256]  float16  6.0 KiB  chunks [4, 256]\n", "[12, 256]  float64  24.0 KiB  chunks [4, 256]\n",
         "[12, 256]  int16  6.0 KiB  chunks [4, 256] compressed\n"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
