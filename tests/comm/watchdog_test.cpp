@@ -150,6 +150,7 @@ TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
   EXPECT_EQ(text,
             "no progress for 0.3 seconds: each of ranks 0, 1 says nothing; "
             "rank 2 has made no call yet");
+  EXPECT_FALSE(std::filesystem::exists(folder_)) << "rank 0 alone makes it";
 }
 
 /// Others' files cannot be looked for, nor the own one be written, and the job ends all the same.

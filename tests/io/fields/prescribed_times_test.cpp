@@ -323,6 +323,34 @@ TEST_F(PrescribedTimes, EachVariableHasItsOwn) {
   });
 }
 
+/// Of a lead that later steps reach beyond.
+TEST_F(PrescribedTimes, ForecastsThatBeganAfterTheStartAreTold) {
+  write(path("states.nc"),
+        {.name = "t2m", .units = "hours since 2020-01-01", .times = numbers(9, 0, 6), .value = any_value});
+  write(path("fc.nc"),
+        {.name = "rain", .units = "hours since 2020-01-01", .times = numbers(9, 0, 6), .value = any_value});
+  DataOptions options;
+  options.files = {"states.nc"};
+  options.variables = {{"t2m", {}}};
+  options.forcing_variables = {{"rain", {}, "", {"fc.nc"}}};
+  options.train = {period("2020-01-01", "2020-01-03")};
+  run_ranks(1, [&](Communicator& communicator) {
+    for (const std::optional<Time> lead : {std::optional<Time>(), std::optional<Time>(0)}) {
+      options.forcing_variables[0].lead = lead;
+      const Dataset data(options, folder_.path(), 1, communicator);
+      const std::vector<std::string> remarks = later_start_remarks(data, 2);
+      ASSERT_EQ(remarks.size(), lead ? 1U : 0U);
+      if (lead) {
+        EXPECT_EQ(
+            remarks[0].find("rain of data.forcing_variables is of forecasts of 0 h, and steps reach 12 h"),
+            0U)
+            << remarks[0];
+      }
+      EXPECT_TRUE(later_start_remarks(data, 0).empty());
+    }
+  });
+}
+
 TEST_F(PrescribedTimes, GapsAreMuchWiderThanTheMedianStep) {
   const auto days = [](const std::vector<double>& all) {
     std::vector<Time> times;
